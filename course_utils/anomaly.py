@@ -1,0 +1,281 @@
+"""Set anomaly detection: in a set of images of one class, find the one that is of another class."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from course_utils.batches import WholeBatch, eval_loader, train_loader
+from course_utils.features import extract
+from course_utils.images import ImageSet, load_images
+from course_utils.predictor import TransformerPredictor
+from course_utils.training import Loaders, Recipe, load_or_fit, recipe_of, test
+
+# The published recipe (for CIFAR-100 and ResNet-34), and one of a size for digits on a laptop.
+RECIPES = {
+    "quick": Recipe(
+        model={
+            "num_classes": 1,
+            "model_dim": 64,
+            "num_heads": 4,
+            "num_layers": 2,
+            "dropout": 0.1,
+            "input_dropout": 0.1,
+            "lr": 2e-3,
+            "warmup": 100,
+        },
+        max_epochs=60,
+        batch_size=64,
+        gradient_clip_val=2.0,
+    ),
+    "full": Recipe(
+        model={
+            "num_classes": 1,
+            "model_dim": 256,
+            "num_heads": 4,
+            "num_layers": 4,
+            "dropout": 0.1,
+            "input_dropout": 0.1,
+            "lr": 5e-4,
+            "warmup": 100,
+        },
+        max_epochs=100,
+        batch_size=64,
+        gradient_clip_val=2.0,
+    ),
+}
+
+
+class SetAnomalyDataset(Dataset):
+    """Sets of images of which all but one belong to one class.
+
+    Item i asks for image i: it is the odd one and stands last. The others are different images of one other class,
+    drawn at random.
+
+    Args:
+        img_feats: features [N, D] of the images.
+        labels: class number of each image, [N], integers of any width.
+        set_size: images in a set, the odd one included.
+        train: draw new companions at each access, from torch's global generator (which a DataLoader seeds for each
+            worker and epoch). Otherwise they are drawn once and stay.
+        seed: of the fixed sets; a training set does not use it.
+
+    Raises:
+        ValueError: if sizes do not fit together, there is only one class, or a class has too few images for a set.
+        TypeError: if the labels are no integers.
+    """
+
+    def __init__(
+        self,
+        img_feats: Tensor | np.ndarray,
+        labels: Tensor | np.ndarray | Sequence[int],
+        set_size: int = 10,
+        train: bool = True,
+        seed: int = 0,
+    ):
+        self.img_feats = torch.as_tensor(img_feats)
+        self.labels = _integer_labels(labels)
+        self.set_size = set_size
+        self.train = train
+        _check_sizes(self.img_feats, self.labels, set_size)
+
+        # The images sorted by class: class c (by rank) owns the positions first[c] to first[c] + count[c] - 1.
+        classes, self._class_of, self._count = self.labels.unique(return_inverse=True, return_counts=True)
+        self._by_class = torch.argsort(self._class_of, stable=True)
+        self._first = self._count.cumsum(0) - self._count
+        _check_classes(classes, self._count, set_size)
+
+        self._fixed_companions = None
+        if not train:
+            everything = torch.arange(len(self.labels))
+            self._fixed_companions = self._draw_companions(everything, torch.Generator().manual_seed(seed))
+
+    def __len__(self) -> int:
+        """The number of images: each is the odd one of one set."""
+        return len(self.labels)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor, int]:
+        """Features [set_size, D], image indices [set_size], and the position of the odd one."""
+        features, indices, position = self.__getitems__([index])[0]
+        return features, indices, int(position)
+
+    def __getitems__(self, indices: Sequence[int]) -> WholeBatch:
+        """A batch of sets: features [B, set_size, D], image indices [B, set_size], positions [B]."""
+        odd = torch.arange(len(self))[
+            torch.as_tensor(indices)
+        ]  # refuses an index out of range, resolves a negative one
+        if self._fixed_companions is None:
+            companions = self._draw_companions(odd)
+        else:
+            companions = self._fixed_companions[odd]
+        members = torch.cat([companions, odd[:, None]], dim=1)  # [B, set_size]
+        features = self.img_feats.index_select(0, members.flatten()).unflatten(0, members.shape)
+        positions = torch.full((len(odd),), self.set_size - 1)
+        return WholeBatch(features, members, positions)
+
+    def _draw_companions(self, odd: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """For each odd image [B], the indices [B, set_size - 1] of different images of one other class."""
+        own_class = self._class_of[odd]
+        other_class = torch.randint(len(self._count) - 1, odd.shape, generator=generator)
+        other_class += other_class >= own_class  # skip the own class; the other ones stay equally likely
+        chosen = _distinct_integers(self._count[other_class], self.set_size - 1, generator)
+        return self._by_class[self._first[other_class][:, None] + chosen]
+
+
+def _distinct_integers(below: Tensor, how_many: int, generator: torch.Generator | None = None) -> Tensor:
+    """For each bound n of `below` [B], `how_many` different integers from 0 to n-1, in random order: [B, how_many].
+
+    Floyd's algorithm (Bentley & Floyd, 1987) for the whole batch at once. Its cost does not grow with the bounds.
+    """
+    uniform = torch.rand(how_many, len(below), dtype=torch.float64, generator=generator)
+    chosen = torch.empty(len(below), how_many, dtype=torch.int64)
+    for column in range(how_many):
+        largest = below - how_many + column
+        candidate = (uniform[column] * (largest + 1)).long()
+        taken = (chosen[:, :column] == candidate[:, None]).any(dim=1)
+        chosen[:, column] = torch.where(taken, largest, candidate)
+    shuffle = torch.rand(chosen.shape, generator=generator).argsort(dim=1)  # Floyd's order is not uniform; this one is
+    return chosen.gather(1, shuffle)
+
+
+def _integer_labels(labels: Tensor | np.ndarray | Sequence[int]) -> Tensor:
+    labels = torch.as_tensor(labels)
+    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+        raise TypeError(f"labels must be integers, got {labels.dtype}")
+    return labels.long()
+
+
+def _check_sizes(img_feats: Tensor, labels: Tensor, set_size: int) -> None:
+    if img_feats.dim() != 2 or labels.dim() != 1 or len(img_feats) != len(labels):
+        raise ValueError(
+            f"img_feats must be [N, D] and labels [N] with the same N, "
+            f"got {list(img_feats.shape)} and {list(labels.shape)}"
+        )
+    if set_size < 2:
+        raise ValueError(
+            f"a set needs the odd image and at least one other: set_size must be at least 2, got {set_size}"
+        )
+
+
+def _check_classes(classes: Tensor, count: Tensor, set_size: int) -> None:
+    if len(classes) < 2:
+        raise ValueError(f"the odd image comes from another class: at least 2 classes are needed, got {len(classes)}")
+    if count.min() < set_size - 1:
+        smallest = int(count.argmin())
+        raise ValueError(
+            f"class {int(classes[smallest])} has {int(count[smallest])} images, but a set of set_size={set_size} needs "
+            f"{set_size - 1} of one class; use a smaller set_size or more images"
+        )
+
+
+class AnomalyPredictor(TransformerPredictor):
+    """A Transformer that gives each image of a set a number: the higher, the more likely it is the odd one."""
+
+    def _calculate_loss(self, batch: tuple[Tensor, Tensor, Tensor], mode: str) -> Tensor:
+        img_sets, _, labels = batch  # [B, T, D], indices, position of the odd one [B]
+        logits = self(img_sets, add_positional_encoding=False)  # a set has no order
+        if logits.size(-1) != 1:
+            raise ValueError(
+                f"a set anomaly model gives each image one number: num_classes must be 1, got {logits.size(-1)}"
+            )
+        logits = logits.squeeze(dim=-1)  # [B, T]: the softmax runs over the images of the set
+        loss = F.cross_entropy(logits, labels)
+        accuracy = (logits.argmax(dim=-1) == labels).float().mean()
+        self.log(f"{mode}_loss", loss, batch_size=len(labels))
+        self.log(f"{mode}_acc", accuracy, batch_size=len(labels), prog_bar=mode == "val")
+        return loss
+
+    def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> Tensor:
+        """The cross-entropy of a batch, in nats a set."""
+        return self._calculate_loss(batch, "train")
+
+    def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
+        """Log val_loss and val_acc, the share of sets whose odd one is found."""
+        self._calculate_loss(batch, "val")
+
+    def test_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
+        """Log test_loss and test_acc, the share of sets whose odd one is found."""
+        self._calculate_loss(batch, "test")
+
+
+def anomaly_datasets(
+    image_set: ImageSet, features: Tensor, set_size: int = 10, seed: int = 0
+) -> dict[str, SetAnomalyDataset]:
+    """The set data set of each split: "train" is drawn anew each time, "val" and "test" are fixed by the seed.
+
+    Args:
+        image_set: gives the labels and the splits.
+        features: [N, D], one row for each of its images.
+        set_size: images in a set.
+        seed: of the fixed sets.
+    """
+    labels = torch.from_numpy(image_set.labels)
+    return {
+        split: SetAnomalyDataset(features[indices], labels[indices], set_size, train=split == "train", seed=seed)
+        for split, indices in image_set.splits.items()
+    }
+
+
+def train_anomaly(
+    *,
+    images: str = "digits",
+    backbone: str = "pixels",
+    set_size: int = 10,
+    profile: str = "quick",
+    checkpoint: str = "auto",
+    max_epochs: int | None = None,
+    seed: int = 42,
+    callbacks: Sequence[pl.Callback] = (),
+    **model_kwargs,
+) -> tuple[AnomalyPredictor, dict[str, float]]:
+    """Load or train a model of set anomaly detection, and test it.
+
+    Args:
+        images: name of the image set, as in `images.load_images`.
+        backbone: name of the features, as in `features.extract`.
+        set_size: images in a set, the odd one included.
+        profile: "quick" (for a laptop) or "full" (the published recipe, for a GPU).
+        checkpoint: "auto", "required" or "none", as in `training.load_or_fit`.
+        max_epochs: None leaves it to the profile; a number trains, whatever is saved.
+        seed: of the fixed sets, and of a training run.
+        callbacks: for a training run, such as `training.History`.
+        **model_kwargs: arguments of `AnomalyPredictor`, in place of the profile's.
+
+    Returns:
+        The model, the best one by validation, and {"test_acc": ..., "val_acc": ..., "train_acc": ...}:
+        shares of sets whose odd one is found.
+
+    Raises:
+        ValueError: for an unknown name, profile or choice of checkpoint.
+        CheckpointMissingError: if the checkpoint is required and not there.
+    """
+    image_set = load_images(images)
+    features = extract(image_set.images, backbone)
+    recipe = recipe_of(RECIPES, profile, {"input_dim": features.size(1), **model_kwargs})
+    datasets = anomaly_datasets(image_set, features, set_size, seed)
+    loaders = Loaders(
+        train=train_loader(datasets["train"], recipe.batch_size),
+        val=eval_loader(datasets["val"], recipe.batch_size),
+        test=eval_loader(datasets["test"], recipe.batch_size),
+    )
+    model = load_or_fit(
+        AnomalyPredictor,
+        recipe,
+        loaders,
+        name=f"anomaly_{images}_{backbone}",
+        checkpoint=checkpoint,
+        max_epochs=max_epochs,
+        seed=seed,
+        callbacks=callbacks,
+    )
+    train = image_set.splits["train"]
+    fixed_train = SetAnomalyDataset(features[train], image_set.labels[train], set_size, train=False, seed=seed)
+    return model, {
+        "test_acc": test(model, loaders.test),
+        "val_acc": test(model, loaders.val),
+        "train_acc": test(model, eval_loader(fixed_train, recipe.batch_size)),
+    }

@@ -1,0 +1,1 @@
+"""Batch runs of the notebooks: executing one, running several, reporting."""

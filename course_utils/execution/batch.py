@@ -1,0 +1,92 @@
+"""Run several notebooks one after the other, showing how far they are, and report on all of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from course_utils.execution.notebook import (
+    CellCallback,
+    Outcome,
+    UnknownParameterError,
+    known_parameters,
+    run_notebook,
+)
+from course_utils.paths import runs_dir
+
+
+def run_batch(
+    notebooks: Sequence[Path], parameters: Mapping[str, Any], output_dir: Path, console: Console
+) -> list[Outcome]:
+    """Run notebooks in order; one that fails does not stop the others.
+
+    Args:
+        notebooks: .ipynb files.
+        parameters: each goes to the notebooks that know it.
+        output_dir: folder of the executed copies.
+        console: where progress is shown.
+
+    Raises:
+        UnknownParameterError: if one of the notebooks does not know a parameter; before anything is run.
+    """
+    _check_parameters(notebooks, parameters)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    outcomes = []
+    for number, notebook in enumerate(notebooks, start=1):
+        with _progress_line(console, f"[{number}/{len(notebooks)}] {notebook.stem}") as on_cell:
+            outcome = run_notebook(notebook, output_dir / notebook.name, parameters, on_cell)
+        status = "[green]passed[/]" if outcome.passed else "[red]FAILED[/]"
+        console.print(f"\\[{number}/{len(notebooks)}] {notebook.stem}: {status} in {outcome.seconds:.1f} s")
+        outcomes.append(outcome)
+    return outcomes
+
+
+def report(outcomes: Sequence[Outcome], console: Console) -> None:
+    """Print a table of the outcomes, and below it what failed where."""
+    table = Table("notebook", "status", "seconds", "results", "executed copy", title="Course run")
+    for outcome in outcomes:
+        recorded = "\n".join(f"{name} = {value:.6g}" for name, value in outcome.results.items())
+        status = "[green]passed[/]" if outcome.passed else "[red]FAILED[/]"
+        table.add_row(outcome.notebook.stem, status, f"{outcome.seconds:.1f}", recorded, _shown(outcome.output))
+    console.print(table)
+    for outcome in outcomes:
+        if not outcome.passed:
+            console.print(f"[red]{outcome.notebook.stem} failed[/] in {outcome.error}", highlight=False, soft_wrap=True)
+
+
+def new_output_dir() -> Path:
+    """A dated folder under runs/."""
+    return runs_dir() / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+
+
+def _check_parameters(notebooks: Sequence[Path], parameters: Mapping[str, Any]) -> None:
+    for notebook in notebooks:
+        known = known_parameters(notebook)
+        for name in parameters:
+            if name not in known:
+                raise UnknownParameterError(
+                    f"{notebook.name} has no parameter {name!r}; it has: {', '.join(sorted(known)) or 'none'}"
+                )
+
+
+@contextmanager
+def _progress_line(console: Console, title: str) -> Iterator[CellCallback]:
+    """A line that moves with the cells in a terminal; elsewhere one line at the start."""
+    if not console.is_terminal:
+        console.print(f"{title}: running", markup=False)
+        yield lambda done, total: None
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("cell"), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _shown(path: Path) -> str:
+    """A path relative to the working directory where it lies below it."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
