@@ -105,13 +105,10 @@ class SetAnomalyDataset(Dataset):
 
     def __getitems__(self, indices: Sequence[int]) -> WholeBatch:
         """A batch of sets: features [B, set_size, D], image indices [B, set_size], positions [B]."""
-        odd = torch.arange(len(self))[
-            torch.as_tensor(indices)
-        ]  # refuses an index out of range, resolves a negative one
-        if self._fixed_companions is None:
-            companions = self._draw_companions(odd)
-        else:
-            companions = self._fixed_companions[odd]
+        # Indexing the numbers of all images refuses an index out of range and resolves a negative one.
+        odd = torch.arange(len(self))[torch.as_tensor(indices)]
+        fixed = self._fixed_companions
+        companions = self._draw_companions(odd) if fixed is None else fixed[odd]
         members = torch.cat([companions, odd[:, None]], dim=1)  # [B, set_size]
         features = self.img_feats.index_select(0, members.flatten()).unflatten(0, members.shape)
         positions = torch.full((len(odd),), self.set_size - 1)

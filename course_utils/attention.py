@@ -69,8 +69,8 @@ def expand_mask(mask: Tensor) -> Tensor:
 def regroup_per_head(packed: Tensor, num_heads: int) -> Tensor:
     """Reorder the rows of PyTorch's packed projection into the layout of `MultiheadAttention.qkv_proj`.
 
-    `nn.MultiheadAttention.in_proj_weight` holds the rows of all queries, then all keys, then all values: [q₁ q₂ | k₁ k₂ |
-    v₁ v₂] for two heads. Here each head keeps its own three together: [q₁ k₁ v₁ | q₂ k₂ v₂].
+    `nn.MultiheadAttention.in_proj_weight` holds the rows of all queries, then all keys, then all values; for two
+    heads: [q₁ q₂ | k₁ k₂ | v₁ v₂]. Here each head keeps its own three together: [q₁ k₁ v₁ | q₂ k₂ v₂].
 
     Args:
         packed: a weight [3·D, input_dim] or a bias [3·D] in PyTorch's order.
@@ -201,7 +201,7 @@ def _boolean_mask(mask: Tensor) -> Tensor:
     if not ((mask == 0) | (mask == 1)).all():
         raise ValueError(
             "a mask holds only 0 and 1, where 1 (or True) means 'may attend'; this one has other values. "
-            "An additive mask, with 0 for 'may attend' and a large negative number elsewhere, becomes one by `mask == 0`"
+            "An additive mask (0 for 'may attend', a large negative number elsewhere) becomes one by `mask == 0`"
         )
     return mask != 0
 

@@ -1,6 +1,7 @@
 """Where data, checkpoints and runs lie: the same folders whatever the working directory is.
 
-In a checkout of the course every path is anchored at the repository; elsewhere (a wheel, Colab) at the working directory.
+In a checkout of the course every path is anchored at the repository; elsewhere (a wheel, Colab) at the working
+directory.
 """
 
 import os
