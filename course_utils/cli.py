@@ -52,6 +52,30 @@ def run(notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], ou
         raise SystemExit(1)
 
 
+@main.command()
+@click.argument("sources", metavar="[NOTEBOOK.py]...", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if a notebook is not in step.")
+def sync(sources: tuple[Path, ...], only_check: bool) -> None:
+    """Bring the .ipynb beside each NOTEBOOK.py (default: all of the course) in step with it.
+
+    A notebook is executed only where its code, or a library file that it depends on, has changed.
+    Exit code: 0 if all are in step, 1 if one is not, 2 for wrong usage.
+    """
+    from rich.console import Console
+
+    from course_utils.execution.sync import check_all, sync_all
+
+    chosen = sources or tuple(sorted((anchor() / "notebooks").glob("[0-9]*.py")))
+    if not chosen:
+        raise click.UsageError("no notebooks given, and there is no folder notebooks/ with some here")
+    for source in chosen:
+        if source.suffix != ".py":
+            raise click.UsageError(f"{source} is derived or no notebook; give the .py file that it is made from")
+    in_step = (check_all if only_check else sync_all)(chosen, Console())
+    if not in_step:
+        raise SystemExit(1)
+
+
 def _value(text: str) -> Any:
     """A value as Python writes it (3, 0.1, None, [1, 2]); any other text stands for itself."""
     try:

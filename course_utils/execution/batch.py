@@ -1,17 +1,15 @@
 """Run several notebooks one after the other, showing how far they are, and report on all of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from course_utils.execution.line import progress_line
 from course_utils.execution.notebook import (
-    CellCallback,
     Outcome,
     UnknownParameterError,
     known_parameters,
@@ -38,7 +36,7 @@ def run_batch(
     output_dir.mkdir(parents=True, exist_ok=True)
     outcomes = []
     for number, notebook in enumerate(notebooks, start=1):
-        with _progress_line(console, f"[{number}/{len(notebooks)}] {notebook.stem}") as on_cell:
+        with progress_line(console, f"[{number}/{len(notebooks)}] {notebook.stem}") as on_cell:
             outcome = run_notebook(notebook, output_dir / notebook.name, parameters, on_cell)
         status = "[green]passed[/]" if outcome.passed else "[red]FAILED[/]"
         console.print(f"\\[{number}/{len(notebooks)}] {notebook.stem}: {status} in {outcome.seconds:.1f} s")
@@ -72,19 +70,6 @@ def _check_parameters(notebooks: Sequence[Path], parameters: Mapping[str, Any]) 
                 raise UnknownParameterError(
                     f"{notebook.name} has no parameter {name!r}; it has: {', '.join(sorted(known)) or 'none'}"
                 )
-
-
-@contextmanager
-def _progress_line(console: Console, title: str) -> Iterator[CellCallback]:
-    """A line that moves with the cells in a terminal; elsewhere one line at the start."""
-    if not console.is_terminal:
-        console.print(f"{title}: running", markup=False)
-        yield lambda done, total: None
-        return
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("cell"), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task = progress.add_task(title, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _shown(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Execute one notebook with papermill, and say what came of it."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,8 @@ from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
 from course_utils import results
-
-KERNEL = "python3"
-CellCallback = Callable[[int, int], None]  # called with the number of cells done, and of all cells
+from course_utils.execution.line import CellCallback
+from course_utils.execution.source import KERNELSPEC, place_of_cell
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def run_notebook(notebook: Path, output: Path, parameters: Mapping[str, Any], on
             str(output),
             parameters=dict(parameters),
             engine_name="course",
-            kernel_name=KERNEL,
+            kernel_name=KERNELSPEC["name"],
             progress_bar=False,
             on_cell=on_cell,
         )
@@ -102,16 +101,14 @@ def run_notebook(notebook: Path, output: Path, parameters: Mapping[str, Any], on
 
 
 def _place_of_failure(output: Path) -> str:
-    """The cell that failed and the heading above it, in words; cells are counted as in the source, from 1."""
-    heading, number = "", 0
-    for cell in nbformat.read(output, as_version=4).cells:
-        tags = cell.metadata.get("tags", [])
-        if "injected-parameters" in tags or "papermill-error-cell-tag" in tags:
-            continue  # papermill's own
-        number += 1
-        if cell.cell_type == "markdown":
-            headings = [line for line in cell.source.splitlines() if line.startswith("#")]
-            heading = headings[-1].lstrip("# ") if headings else heading
-        elif any(result.output_type == "error" for result in cell.outputs):
-            break
-    return f"cell {number}" + (f" ({heading})" if heading else "")
+    """The cell that failed, in words; cells are counted as in the source."""
+    papermills_own = {"injected-parameters", "papermill-error-cell-tag"}
+    cells = [
+        cell
+        for cell in nbformat.read(output, as_version=4).cells
+        if not papermills_own.intersection(cell.metadata.get("tags", []))
+    ]
+    for index, cell in enumerate(cells):
+        if cell.cell_type == "code" and any(result.output_type == "error" for result in cell.outputs):
+            return place_of_cell(cells, index)
+    return "a cell"
