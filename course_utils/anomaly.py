@@ -1,5 +1,6 @@
 """Set anomaly detection: in a set of images of one class, find the one that is of another class."""
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -77,7 +78,7 @@ class SetAnomalyDataset(Dataset):
         train: bool = True,
         seed: int = 0,
     ):
-        self.img_feats = torch.as_tensor(img_feats)
+        self.img_feats = _as_tensor(img_feats)
         self.labels = _integer_labels(labels)
         self.set_size = set_size
         self.train = train
@@ -92,7 +93,7 @@ class SetAnomalyDataset(Dataset):
         self._fixed_companions = None
         if not train:
             everything = torch.arange(len(self.labels))
-            self._fixed_companions = self._draw_companions(everything, torch.Generator().manual_seed(seed))
+            self._fixed_companions = self._draw_companions(everything, torch.Generator().manual_seed(int(seed)))
 
     def __len__(self) -> int:
         """The number of images: each is the odd one of one set."""
@@ -139,8 +140,15 @@ def _distinct_integers(below: Tensor, how_many: int, generator: torch.Generator 
     return chosen.gather(1, shuffle)
 
 
+def _as_tensor(array: Tensor | np.ndarray | Sequence) -> Tensor:
+    """The array as a tensor that shares its memory, also where that is read-only, as of a memory-mapped file."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # nothing here writes to it
+        return torch.as_tensor(array)
+
+
 def _integer_labels(labels: Tensor | np.ndarray | Sequence[int]) -> Tensor:
-    labels = torch.as_tensor(labels)
+    labels = _as_tensor(labels)
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         raise TypeError(f"labels must be integers, got {labels.dtype}")
     return labels.long()

@@ -26,7 +26,7 @@ def scaled_dot_product(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = No
 
     Raises:
         ValueError: if the sizes do not fit together, or the mask holds a value other than 0 and 1.
-        TypeError: if q, k or v is not of a floating-point type, or the mask is no tensor.
+        TypeError: if q, k and v are not of one floating-point type, or the mask is no tensor.
     """
     _check_qkv(q, k, v)
     d_k = q.size(-1)
@@ -182,14 +182,18 @@ def _fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Te
 
 def _check_qkv(q: Tensor, k: Tensor, v: Tensor) -> None:
     shapes = f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}"
-    if not (q.is_floating_point() and k.is_floating_point() and v.is_floating_point()):
-        raise TypeError(f"q, k and v must be floating-point tensors, got {q.dtype}, {k.dtype} and {v.dtype}")
+    if not (q.is_floating_point() and q.dtype == k.dtype == v.dtype):
+        raise TypeError(f"q, k and v must be of one floating-point type, got {q.dtype}, {k.dtype} and {v.dtype}")
     if min(q.dim(), k.dim(), v.dim()) < 2:
         raise ValueError(f"q, k and v need a length and a width, [..., T, d], got {shapes}")
     if q.size(-1) != k.size(-1) or q.size(-1) == 0:
         raise ValueError(f"q and k must have the same width d_k, at least 1, got {shapes}")
     if k.size(-2) != v.size(-2):
         raise ValueError(f"k and v must have the same length Tk, got {shapes}")
+    try:
+        torch.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    except RuntimeError as error:
+        raise ValueError(f"the sizes before the last two must be equal or 1, got {shapes}") from error
 
 
 def _boolean_mask(mask: Tensor) -> Tensor:
@@ -209,19 +213,29 @@ def _boolean_mask(mask: Tensor) -> Tensor:
 def _broadcastable_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The mask as booleans, once it is sure that it broadcasts to the shape and does not enlarge it."""
     mask = _boolean_mask(mask)
-    sizes_fit = all(size in (1, target) for size, target in zip(reversed(mask.shape), reversed(shape), strict=False))
-    if mask.dim() > len(shape) or not sizes_fit:
+    if not _broadcasts(mask, shape):
         raise ValueError(
             f"the mask must broadcast to the attention weights {list(shape)}, but its shape is {list(mask.shape)}"
         )
     return mask
 
 
+def _broadcasts(mask: Tensor, shape: tuple[int, ...]) -> bool:
+    sizes_fit = all(size in (1, target) for size, target in zip(reversed(mask.shape), reversed(shape), strict=False))
+    return mask.dim() <= len(shape) and sizes_fit
+
+
 def _combined_mask(mask: Tensor | None, token_mask: Tensor | None, shape: tuple[int, int, int, int]) -> Tensor | None:
     """One boolean mask, broadcastable to [B, H, Tq, Tk], from the two kinds; None where neither is given."""
     batch, _, _, length = shape
     if mask is not None:
-        mask = _broadcastable_mask(expand_mask(_boolean_mask(mask)), shape)
+        given = mask
+        mask = expand_mask(_boolean_mask(given))
+        if not _broadcasts(mask, shape):
+            raise ValueError(
+                f"a mask [Tq, Tk], [B, Tq, Tk] or [B, H, Tq, Tk] must fit [B, H, Tq, Tk] = {list(shape)} (a size of 1 "
+                f"broadcasts), but its shape is {list(given.shape)}; which tokens are padding says token_mask [B, T]"
+            )
     if token_mask is None:
         return mask
     token_mask = _boolean_mask(token_mask)

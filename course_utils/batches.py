@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, default_collate
 
 
 class WholeBatch(Sequence):
@@ -29,9 +29,12 @@ class WholeBatch(Sequence):
         return zip(*self.tensors, strict=True)
 
 
-def take_whole(batch: WholeBatch) -> tuple[Tensor, ...]:
-    """The collate function that goes with `__getitems__`: the tensors, untouched."""
-    return batch.tensors
+def take_whole(batch: WholeBatch | list) -> tuple[Tensor, ...]:
+    """The collate function that goes with `__getitems__`: the tensors, untouched.
+
+    Items of a data set without whole batches are stacked, as a plain DataLoader does.
+    """
+    return batch.tensors if isinstance(batch, WholeBatch) else tuple(default_collate(batch))
 
 
 def train_loader(dataset: Dataset, batch_size: int, num_workers: int = 0) -> DataLoader:

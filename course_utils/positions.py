@@ -43,10 +43,13 @@ class PositionalEncoding(nn.Module):
 
         Raises:
             ValueError: if x has another rank or width, or is longer than max_len.
+            TypeError: if x is not of a floating-point type.
         """
         _, max_len, d_model = self.pe.shape
         if x.dim() != 3 or x.size(-1) != d_model:
             raise ValueError(f"x must be [batch, length, d_model={d_model}], got {list(x.shape)}")
+        if not x.is_floating_point():
+            raise TypeError(f"x must be of a floating-point type, got {x.dtype}: an integer cannot hold the sines")
         if x.size(1) > max_len:
             raise ValueError(f"a sequence of {x.size(1)} tokens is longer than max_len={max_len}; set a larger max_len")
         return x + self.pe[:, : x.size(1)].to(x.dtype)

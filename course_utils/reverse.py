@@ -54,7 +54,7 @@ class ReverseDataset(Dataset):
         self.num_categories = num_categories
         self.seq_len = seq_len
         self.size = size
-        generator = None if seed is None else torch.Generator().manual_seed(seed)
+        generator = None if seed is None else torch.Generator().manual_seed(int(seed))
         self.data = torch.randint(num_categories, (size, seq_len), generator=generator)  # int64 [size, T]
 
     def __len__(self) -> int:
@@ -103,12 +103,12 @@ class ReversePredictor(TransformerPredictor):
 
 def reverse_loaders(profile: str = "quick", *, num_categories: int = NUM_CATEGORIES, seed: int = 42) -> Loaders:
     """Batches of sequences for training (12,800 or 50,000), validation (1,000) and testing (10,000)."""
+    batch_size = recipe_of(RECIPES, profile, {}).batch_size
     sizes = {"train": TRAIN_SIZES[profile], "val": 1_000, "test": 10_000}
     data = {
         split: ReverseDataset(num_categories, SEQ_LEN, size, seed=seed + number)
         for number, (split, size) in enumerate(sizes.items())
     }
-    batch_size = RECIPES[profile].batch_size
     return Loaders(
         train=train_loader(data["train"], batch_size),
         val=eval_loader(data["val"], batch_size),

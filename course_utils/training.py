@@ -1,5 +1,6 @@
 """The one recipe that both tasks use: find a checkpoint or else fit, keep the best model, then test it."""
 
+import inspect
 import logging
 import tempfile
 import warnings
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
-from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.callbacks import ModelCheckpoint, ProgressBar
 from torch.utils.data import DataLoader
 
 from course_utils import checkpoints
@@ -105,7 +106,7 @@ def load_or_fit(
     """A trained model: the saved one if it is there and fits, else one trained now.
 
     Args:
-        model_class: a predictor that logs val_acc.
+        model_class: a predictor that logs val_loss.
         recipe: how to train.
         loaders: batches to train on and to validate with.
         name: of the checkpoint, and of the folder that keeps the logs.
@@ -116,16 +117,18 @@ def load_or_fit(
         callbacks: for the Trainer, such as `History`.
 
     Returns:
-        The model, in evaluation mode on the CPU. Of a training run it is the one with the best validation accuracy.
+        The model, in evaluation mode on the CPU. Of a training run it is the one with the lowest validation loss.
 
     Raises:
         ValueError: for an unknown choice of `checkpoint`, or max_epochs below 1.
+        TypeError: for an argument that the model does not have.
         CheckpointMissingError: if the checkpoint is required and not there.
     """
     if checkpoint not in CHECKPOINT_CHOICES:
         raise ValueError(f"checkpoint must be one of {', '.join(CHECKPOINT_CHOICES)}, got {checkpoint!r}")
     if max_epochs is not None and max_epochs < 1:
         raise ValueError(f"max_epochs must be at least 1, or None to leave it to the recipe, got {max_epochs}")
+    _check_arguments(model_class, recipe)
     if max_epochs is None and checkpoint != "none":
         model = _load(model_class, recipe, name, required=checkpoint == "required")
         if model is not None:
@@ -146,8 +149,10 @@ def fit(
     recipe: Recipe,
     callbacks: Sequence[pl.Callback] = (),
 ) -> pl.LightningModule:
-    """Train a model and return it as it was at its best validation accuracy, in evaluation mode on the CPU."""
-    keep_best = ModelCheckpoint(monitor="val_acc", mode="max", save_weights_only=True)
+    """Train a model and return it as it was at its lowest validation loss, in evaluation mode on the CPU."""
+    # By loss, not accuracy: a small validation set soon ties at 100 %, and the first of the ties is not the best.
+    keep_best = ModelCheckpoint(monitor="val_loss", mode="min", save_weights_only=True)
+    callbacks = [*progress_callbacks(), *callbacks]
     with quiet_lightning():
         trainer = pl.Trainer(
             default_root_dir=_new_log_folder(name),  # CSV logs, or TensorBoard's where that is installed
@@ -155,8 +160,8 @@ def fit(
             devices=1,
             max_epochs=max_epochs,
             gradient_clip_val=recipe.gradient_clip_val,
-            callbacks=[keep_best, *progress_callbacks(), *callbacks],
-            enable_progress_bar=False,
+            callbacks=[keep_best, *callbacks],
+            enable_progress_bar=any(isinstance(callback, ProgressBar) for callback in callbacks),
             enable_model_summary=False,
             num_sanity_val_steps=0,
             log_every_n_steps=10,
@@ -191,6 +196,17 @@ def quiet_lightning() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+def _check_arguments(model_class: type[pl.LightningModule], recipe: Recipe) -> None:
+    """Refuse an argument that the model does not have: where a checkpoint is loaded, no one else would."""
+    known = inspect.signature(model_class).parameters
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    unknown = recipe.model.keys() - known.keys()
+    if unknown and not takes_any:
+        raise TypeError(
+            f"{model_class.__name__} has no argument {', '.join(sorted(unknown))}; it has: {', '.join(known)}"
+        )
 
 
 def _load(
