@@ -51,8 +51,8 @@ class TransformerPredictor(pl.LightningModule):
         num_heads, num_layers, warmup, max_iters = int(num_heads), int(num_layers), int(warmup), int(max_iters)
         lr, dropout, input_dropout = float(lr), float(dropout), float(input_dropout)
         norm_first = bool(norm_first)
-        if min(input_dim, num_classes) < 1:
-            raise ValueError(f"input_dim and num_classes must be at least 1, got {input_dim=} and {num_classes=}")
+        if min(input_dim, model_dim, num_classes) < 1:
+            raise ValueError(f"sizes must be at least 1, got {input_dim=}, {model_dim=} and {num_classes=}")
         self.save_hyperparameters()
 
         self.input_net = nn.Sequential(nn.Dropout(input_dropout), nn.Linear(input_dim, model_dim))
