@@ -277,10 +277,25 @@ def train_anomaly(
         seed=seed,
         callbacks=callbacks,
     )
-    train = image_set.splits["train"]
-    fixed_train = SetAnomalyDataset(features[train], image_set.labels[train], set_size, train=False, seed=seed)
-    return model, {
-        "test_acc": test(model, loaders.test),
-        "val_acc": test(model, loaders.val),
-        "train_acc": test(model, eval_loader(fixed_train, recipe.batch_size)),
-    }
+    return model, _measure(model, image_set, features, set_size, seed)
+
+
+def measure_anomaly(
+    model: AnomalyPredictor, *, images: str = "digits", backbone: str = "pixels", set_size: int = 10, seed: int = 42
+) -> dict[str, float]:
+    """The metrics of a trained model, on the sets that `train_anomaly` tests with; its arguments, its metrics."""
+    image_set = load_images(images)
+    return _measure(model, image_set, extract(image_set.images, backbone), set_size, seed)
+
+
+def _measure(
+    model: AnomalyPredictor, image_set: ImageSet, features: Tensor, set_size: int, seed: int
+) -> dict[str, float]:
+    labels = torch.from_numpy(image_set.labels)
+
+    def accuracy(split: str) -> float:
+        chosen = image_set.splits[split]
+        fixed_sets = SetAnomalyDataset(features[chosen], labels[chosen], set_size, train=False, seed=seed)
+        return test(model, eval_loader(fixed_sets, batch_size=256))
+
+    return {"test_acc": accuracy("test"), "val_acc": accuracy("val"), "train_acc": accuracy("train")}

@@ -1,12 +1,16 @@
 """The `course` command."""
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from course_utils.paths import anchor
+
+if TYPE_CHECKING:
+    from course_utils.registry import Entry
 
 
 @click.group()
@@ -74,6 +78,90 @@ def sync(sources: tuple[Path, ...], only_check: bool) -> None:
     in_step = (check_all if only_check else sync_all)(chosen, Console())
     if not in_step:
         raise SystemExit(1)
+
+
+@main.group(invoke_without_command=True)
+@click.pass_context
+def checkpoints(context: click.Context) -> None:
+    """List the checkpoints: name, state (verified, missing or unrecognised), size and recorded metrics."""
+    if context.invoked_subcommand is None:
+        _show_checkpoints([])
+
+
+@checkpoints.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+def fetch(names: tuple[str, ...]) -> None:
+    """Bring the checkpoints NAME (default: all) into the checkpoint folder, verified.
+
+    Exit code: 0 if all are there, 1 if one is not, 2 for wrong usage.
+    """
+    from course_utils.checkpoint_files import CheckpointMissingError
+    from course_utils.checkpoint_files import fetch as fetch_file
+
+    failed = False
+    for entry in _registered_checkpoints(names):
+        try:
+            click.echo(f"{entry.name}: {fetch_file(entry.name)}")
+        except CheckpointMissingError as error:
+            failed = True
+            click.echo(f"{entry.name}: {error}", err=True)
+    if failed:
+        raise SystemExit(1)
+
+
+@checkpoints.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--measure", is_flag=True, help="Measure the recorded metrics again, too.")
+def verify(names: tuple[str, ...], measure: bool) -> None:
+    """Check that the files of the checkpoints NAME (default: all) are the registered ones. Changes nothing.
+
+    Exit code: 0 if so, 1 if one is unrecognised or a metric has left the registry's value by more than 0.01,
+    2 for wrong usage. A missing file is no failure.
+    """
+    from course_utils.upkeep import failures_of
+
+    entries = _show_checkpoints(names)
+    failures = failures_of(entries, measure=measure, say=click.echo)
+    for failure in failures:
+        click.echo(failure, err=True)
+    if failures:
+        raise SystemExit(1)
+
+
+@checkpoints.command()
+@click.argument("name")
+def make(name: str) -> None:
+    """Train the checkpoint NAME anew with its recorded command, and bring the registry up to date."""
+    from course_utils.upkeep import make as make_anew
+
+    (entry,) = _registered_checkpoints([name])
+    try:
+        metrics = make_anew(entry)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    click.echo(f"{name}: {', '.join(f'{metric} = {value:.4f}' for metric, value in metrics.items())}")
+
+
+def _registered_checkpoints(names: Sequence[str]) -> list["Entry"]:
+    """The registry's entries of these names; of none, all."""
+    from course_utils.registry import read
+
+    entries = read()
+    for name in names:
+        if name not in entries:
+            raise click.UsageError(f"there is no checkpoint {name!r}; there are: {', '.join(entries)}")
+    return [entries[name] for name in names or entries]
+
+
+def _show_checkpoints(names: Sequence[str]) -> list["Entry"]:
+    """Print a table of these checkpoints, or of all."""
+    from rich.console import Console
+
+    from course_utils.upkeep import table_of
+
+    entries = _registered_checkpoints(names)
+    Console().print(table_of(entries))
+    return entries
 
 
 def _value(text: str) -> Any:

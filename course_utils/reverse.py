@@ -154,4 +154,13 @@ def train_reverse(
         seed=seed,
         callbacks=callbacks,
     )
-    return model, {"test_acc": test(model, loaders.test), "val_acc": test(model, loaders.val)}
+    return model, _measure(model, loaders)
+
+
+def measure_reverse(model: ReversePredictor, *, seed: int = 42) -> dict[str, float]:
+    """The metrics of a trained model, on the data that `train_reverse` tests with."""
+    return _measure(model, reverse_loaders(num_categories=model.hparams.num_classes, seed=seed))
+
+
+def _measure(model: ReversePredictor, loaders: Loaders) -> dict[str, float]:
+    return {"test_acc": test(model, loaders.test), "val_acc": test(model, loaders.val)}

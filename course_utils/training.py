@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader
 from course_utils import checkpoints
 from course_utils.paths import runs_dir
 from course_utils.progress import progress_callbacks
+from course_utils.registry import stand_in
 
 CHECKPOINT_CHOICES = ("auto", "required", "none")
 
@@ -212,21 +213,38 @@ def _check_arguments(model_class: type[pl.LightningModule], recipe: Recipe) -> N
 def _load(
     model_class: type[pl.LightningModule], recipe: Recipe, name: str, required: bool
 ) -> pl.LightningModule | None:
-    """The saved model, or None where it is absent or of another architecture, and training is allowed."""
-    try:
-        model = checkpoints.load(model_class, name)
-    except checkpoints.CheckpointMissingError:
-        if required:
-            raise
-        print(f"There is no checkpoint {name!r}: training instead.")
-        return None
+    """The saved model, or None where there is none that fits, and training is allowed.
+
+    Says in a line, the same on every machine, what was loaded or why nothing was. Where ours is missing and has no
+    address to be fetched from, the published one of the same task may replace it, unless ours is required.
+    """
+    published = None if required else stand_in(name)
+    obstacles = []
+    for candidate in filter(None, [name, published]):
+        which = f"the {'published ' if candidate == published else ''}checkpoint {candidate!r}"
+        try:
+            model = _load_fitting(model_class, recipe, candidate)
+        except (checkpoints.CheckpointMissingError, checkpoints.CheckpointUnfitError) as error:
+            if required:
+                raise
+            obstacles.append(f"{which} {error.reason}")
+            if isinstance(error, checkpoints.CheckpointUnfitError):
+                break
+        else:
+            print(f"Loaded {which}: nothing was trained.")
+            return model
+    print(f"Training, because {' and '.join(obstacles)}.")
+    return None
+
+
+def _load_fitting(model_class: type[pl.LightningModule], recipe: Recipe, name: str) -> pl.LightningModule:
+    """The model of a checkpoint, if it has the architecture of the recipe."""
+    model = checkpoints.load(model_class, name)
     other = _architecture_differences(model, recipe)
-    if other and required:
-        raise ValueError(f"the checkpoint {name!r} has {other}; ask for the same, or train with checkpoint='none'")
     if other:
-        print(f"The checkpoint {name!r} has {other}: training instead.")
-        return None
-    print(f"Loaded the checkpoint {name!r}: nothing was trained.")
+        raise checkpoints.CheckpointUnfitError(
+            f"the checkpoint {name!r} has {other}; ask for the same, or train with checkpoint='none'", f"has {other}"
+        )
     return model
 
 
