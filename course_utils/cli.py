@@ -38,6 +38,7 @@ def run(notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], ou
     from rich.console import Console
 
     from course_utils.execution.batch import new_output_dir, report, run_batch
+    from course_utils.execution.bounds import ExpectedError
     from course_utils.execution.notebook import UnknownParameterError
 
     chosen = notebooks or tuple(sorted((anchor() / "notebooks").glob("*.ipynb")))
@@ -49,7 +50,7 @@ def run(notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], ou
     values = {name: _value(text) for name, text in parameters}
     try:
         outcomes = run_batch(chosen, values, output or new_output_dir(), console)
-    except UnknownParameterError as error:
+    except (UnknownParameterError, ExpectedError) as error:
         raise click.UsageError(str(error)) from error
     report(outcomes, console)
     if not all(outcome.passed for outcome in outcomes):

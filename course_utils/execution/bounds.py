@@ -3,7 +3,6 @@
 Both stand in notebooks/expected.toml, whose head explains its form.
 """
 
-import ast
 import math
 import tomllib
 from collections.abc import Mapping
@@ -11,10 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
 FILE_NAME = "expected.toml"
-DEFAULT_PROFILE = "quick"
 _TOLERANCES = "nbval"  # the table that is no notebook's
 
 
@@ -113,17 +109,6 @@ def violations(results: Mapping[str, float], ranges: Mapping[str, Range]) -> lis
     ]
     absent = [f"{name} was not recorded; its range is {ranges[name]}" for name in ranges if name not in results]
     return outside + absent
-
-
-def default_profile(notebook: nbformat.NotebookNode) -> str:
-    """The value of the parameter `profile` in a notebook's cell of parameters; "quick" if it has none."""
-    for cell in notebook.cells:
-        if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", []):
-            for statement in ast.parse(cell.source).body:
-                targets = getattr(statement, "targets", [getattr(statement, "target", None)])
-                if any(isinstance(target, ast.Name) and target.id == "profile" for target in targets):
-                    return str(ast.literal_eval(statement.value))
-    return DEFAULT_PROFILE
 
 
 def _profiles(path: Path, notebook: str, table: Any) -> dict[str, dict[str, Range]]:

@@ -26,6 +26,7 @@ class Outcome:
         seconds: wall-clock time, kernel start included.
         results: the numbers it recorded.
         error: what failed and where; empty if it passed.
+        note: what else there is to know.
     """
 
     notebook: Path
@@ -33,10 +34,11 @@ class Outcome:
     seconds: float
     results: Mapping[str, int | float] = field(default_factory=dict)
     error: str = ""
+    note: str = ""
 
     @property
     def passed(self) -> bool:
-        """Whether the notebook ran to its end."""
+        """Whether the notebook ran to its end, with results as expected."""
         return not self.error
 
 

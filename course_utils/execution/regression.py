@@ -4,8 +4,9 @@ from pathlib import Path
 
 import nbval.plugin
 
-from course_utils.execution.bounds import default_profile, expected_beside
+from course_utils.execution.bounds import expected_beside
 from course_utils.execution.comparison import differences
+from course_utils.execution.parameters import default_profile
 
 
 def install() -> None:
