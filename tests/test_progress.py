@@ -41,8 +41,8 @@ def test_the_bar_moves_with_the_steps_and_leaves_nothing_behind(shown, ending):
     getattr(bar, ending)(trainer(2), None, *([KeyboardInterrupt()] if ending == "on_exception" else []))
     assert [state["text/plain"] for state in shown] == [
         "",
-        "epoch 1 of 3, step 1 of 30, val_acc 0.9877",
-        "epoch 1 of 3, step 2 of 30, val_acc 0.9877",
+        "epoch 1 of 3, step 1 of 30, val_acc 0.9876",
+        "epoch 1 of 3, step 2 of 30, val_acc 0.9876",
         "",
     ]
     assert '<progress value="2" max="30">' in shown[2]["text/html"]

@@ -33,9 +33,8 @@ def _away_from_the_checkout(no_checkpoints):
 
 
 def loaders() -> Loaders:
-    sequences = {
-        split: ReverseDataset(3, 4, size, seed=size) for split, size in (("train", 160), ("val", 50), ("test", 70))
-    }
+    sizes = {"train": 160, "val": 50, "test": 70}
+    sequences = {split: ReverseDataset(3, 4, size, seed=size) for split, size in sizes.items()}
     return Loaders(
         train=train_loader(sequences["train"], 16),
         val=eval_loader(sequences["val"], 16),
@@ -155,9 +154,8 @@ class TestLoadOrFit:
         assert share_of_right_digits(trained(checkpoint="auto"), loaders().val.dataset) > 0.5
         assert "'reverse'" in capsys.readouterr().out
 
-    def test_required_loads_what_is_saved_and_fails_where_nothing_is(self, saved, monkeypatch):
+    def test_required_loads_what_is_saved(self, saved):
         assert trained(checkpoint="required") is saved.model
-        monkeypatch.undo()
 
     def test_required_fails_where_nothing_is_saved(self, nothing_saved):
         with pytest.raises(checkpoints.CheckpointMissingError, match="not there"):
