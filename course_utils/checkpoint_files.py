@@ -77,9 +77,9 @@ def state(entry: Entry) -> str:
 
 def set_aside(path: Path) -> Path:
     """Rename a file to a name that carries its hash, and return that; nothing is overwritten but an equal file."""
-    digest = registry.sha256(path.read_bytes())
+    digest = _digest(path)
     aside = path.with_name(f"{path.stem}.unrecognised-{digest[:12]}{path.suffix}")
-    if aside.exists() and registry.sha256(aside.read_bytes()) != digest:
+    if os.path.lexists(aside) and _digest(aside) != digest:
         aside = path.with_name(f"{path.stem}.unrecognised-{digest}{path.suffix}")
     path.replace(aside)
     _log.warning("%s is not the registered checkpoint: it was set aside as %s", path.name, aside.name)
@@ -118,6 +118,11 @@ def _fetch_missing(entry: Entry, path: Path) -> None:
         except DownloadError as error:
             raise _missing(entry, path, f"{found} and could not be downloaded ({error})") from error
         write_atomically(path, content)
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a file's content. A folder or a dangling link has none: what the system says of it serves instead."""
+    return registry.sha256(path.read_bytes() if path.is_file() else repr(path.lstat()).encode())
 
 
 def _registered(name: str) -> Entry:

@@ -5,6 +5,7 @@ happens to the process. That suits the files of this course, which have some meg
 """
 
 import io
+import textwrap
 import threading
 import time
 from concurrent.futures import Future, wait
@@ -39,7 +40,7 @@ class Patience:
     pause: float = 0.5
     longest_pause: float = 30.0
     connect: float = 5.0
-    read: float = 15.0
+    read: float = 10.0
     grace: float = 20.0
     slowest: float = 2_000.0
 
@@ -84,7 +85,7 @@ def download(entry: Entry, patience: Patience | None = None) -> bytes:
         try:
             return _from_mirror(url, entry, patience or PATIENCE)
         except (_TemporaryError, _FinalError) as error:
-            failures.append(f"{url}: {error}")
+            failures.append(f"{url}: {_one_line(error)}")
     raise DownloadError("; ".join(failures))
 
 
@@ -143,9 +144,12 @@ class _Body(io.BytesIO):
 
     def write(self, data: bytes) -> int:
         self.received += len(data)
-        if self.abandoned or self.received > self.limit:
+        if self.abandoned:
             raise _TooLongError
-        return super().write(data)
+        written = super().write(data)
+        if self.received > self.limit:
+            raise _TooLongError
+        return written
 
 
 class _TooLongError(Exception):
@@ -204,9 +208,16 @@ def _what_came_instead(content: bytes, entry: Entry) -> str:
         return "sent a Git LFS pointer, not the file it stands for"
     if not content:
         return "sent nothing"
-    if entry.size is not None and len(content) != entry.size:
-        return f"sent another file: {len(content):,} bytes or more, where the registered one has {entry.size:,}"
+    if entry.size is not None and len(content) < entry.size:
+        return f"sent only {len(content):,} of {entry.size:,} bytes"
+    if entry.size is not None and len(content) > entry.size:
+        return f"sent more than the file's {entry.size:,} bytes"
     return "sent another file than the registered one: the hash differs"
+
+
+def _one_line(error: Exception) -> str:
+    """Its message without line breaks, and not at any length: part of it may be what a server sent."""
+    return textwrap.shorten(str(error), width=200, placeholder=" …")
 
 
 def _root_cause(error: BaseException) -> BaseException:

@@ -11,7 +11,7 @@ from typing import Any
 from rich.table import Table
 
 from course_utils import registry
-from course_utils.checkpoint_files import UNRECOGNISED, VERIFIED, set_aside, state
+from course_utils.checkpoint_files import UNRECOGNISED, VERIFIED, only_one_process, set_aside, state
 from course_utils.paths import anchor, checkpoint_dir
 from course_utils.registry import Entry
 
@@ -98,11 +98,11 @@ def make(entry: Entry) -> dict[str, float]:
     train = _imported(entry.made["function"])
     model, metrics = train(**entry.made["arguments"], seed=entry.made["seed"], checkpoint="none")
     path = checkpoint_dir() / entry.file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if state(entry) == UNRECOGNISED:
-        set_aside(path)
-    checkpoints.save(model, path)
-    registry.update(entry.name, _facts(path.read_bytes(), model.hparams, metrics), made=_circumstances())
+    with only_one_process(path):
+        if state(entry) == UNRECOGNISED:
+            set_aside(path)
+        checkpoints.save(model, path)
+        registry.update(entry.name, _facts(path.read_bytes(), model.hparams, metrics), made=_circumstances())
     return metrics
 
 
