@@ -6,8 +6,12 @@ A submodule is loaded when it is first asked for, so that `import course_utils` 
 
 import importlib
 import pkgutil
+import warnings
 
 __version__ = "0.1.0"
+
+# Lightning's import asks notebooks without ipywidgets to install it, for progress bars that the course does not use.
+warnings.filterwarnings("ignore", message="IProgress not found")
 
 _SUBMODULES = frozenset(module.name for module in pkgutil.iter_modules(__path__))
 
