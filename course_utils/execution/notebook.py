@@ -98,7 +98,11 @@ def run_notebook(notebook: Path, output: Path, parameters: Mapping[str, Any], on
     except Exception as failure:  # a dead kernel, an unwritable folder: the other notebooks still have their turn
         error = f"{type(failure).__name__}: {failure}"
     seconds = time.perf_counter() - start
-    recorded = results.read(output) if output.is_file() else {}
+    recorded = {}
+    try:
+        recorded = results.read(output) if output.is_file() else {}
+    except ValueError as failure:  # a name recorded twice fails this notebook, not the run
+        error = error or str(failure)
     return Outcome(notebook, output, seconds, recorded, error)
 
 
