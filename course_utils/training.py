@@ -18,6 +18,7 @@ from course_utils import checkpoints
 from course_utils.paths import runs_dir
 from course_utils.progress import progress_callbacks
 from course_utils.registry import stand_in
+from course_utils.threads import threads_for
 
 CHECKPOINT_CHOICES = ("auto", "required", "none")
 
@@ -154,7 +155,7 @@ def fit(
     # By loss, not accuracy: a small validation set soon ties at 100 %, and the first of the ties is not the best.
     keep_best = ModelCheckpoint(monitor="val_loss", mode="min", save_weights_only=True)
     callbacks = [*progress_callbacks(), *callbacks]
-    with quiet_lightning():
+    with quiet_lightning(), threads_for(model):
         trainer = pl.Trainer(
             default_root_dir=_new_log_folder(name),  # CSV logs, or TensorBoard's where that is installed
             accelerator="auto",
@@ -174,7 +175,7 @@ def fit(
 
 def test(model: pl.LightningModule, loader: DataLoader) -> float:
     """The accuracy of a model on the batches of a loader, between 0 and 1."""
-    with quiet_lightning():
+    with quiet_lightning(), threads_for(model):
         trainer = pl.Trainer(
             accelerator="auto", devices=1, logger=False, enable_checkpointing=False, enable_progress_bar=False
         )

@@ -49,6 +49,7 @@ from course_utils.predictor import TransformerPredictor
 from course_utils.results import record
 from course_utils.schedule import CosineWarmupScheduler
 
+torch.set_num_threads(1)  # for models this small, handing work to other threads costs more than the work
 torch.manual_seed(seed)
 generator = torch.Generator().manual_seed(seed)  # on the CPU, so that the numbers are the same with and without a GPU
 num_repeats = {"quick": 5, "full": 50}[profile]
