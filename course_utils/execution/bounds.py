@@ -5,12 +5,13 @@ Both stand in notebooks/expected.toml, whose head explains its form.
 
 import math
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 FILE_NAME = "expected.toml"
+TRAINED = "trained"  # the tag of a cell whose numbers come from training in the notebook
 _TOLERANCES = "nbval"  # the table that is no notebook's
 
 
@@ -54,19 +55,22 @@ class Expected:
         ranges: by notebook (without the ending), profile and name of the result.
         tolerance: where a notebook states none of its own.
         tolerances: by notebook.
+        rtol_trained: for cells with the tag `trained`, where another processor's rounding has grown for many steps.
     """
 
     ranges: Mapping[str, Mapping[str, Mapping[str, Range]]] = field(default_factory=dict)
     tolerance: Tolerance = Tolerance()
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
+    rtol_trained: float = 0.0
 
     def of(self, notebook: str, profile: str) -> Mapping[str, Range]:
         """The ranges of a notebook's results under a profile."""
         return self.ranges.get(notebook, {}).get(profile, {})
 
-    def tolerance_of(self, notebook: str) -> Tolerance:
-        """The tolerance of a notebook's other numbers."""
-        return self.tolerances.get(notebook, self.tolerance)
+    def tolerance_of(self, notebook: str, tags: Collection[str] = ()) -> Tolerance:
+        """The tolerance of the other numbers in a cell of a notebook."""
+        tolerance = self.tolerances.get(notebook, self.tolerance)
+        return replace(tolerance, rtol=max(tolerance.rtol, self.rtol_trained)) if TRAINED in tags else tolerance
 
 
 def expected_beside(notebook: Path) -> Expected:
@@ -91,12 +95,16 @@ def load_expected(path: Path) -> Expected:
         raise ExpectedError(f"{path.name}: {error}") from error
     stated = tables.pop(_TOLERANCES, {})
     _require_table(path, _TOLERANCES, stated)
+    rtol_trained = stated.pop("rtol_trained", 0.0)
+    if not _is_number(rtol_trained) or not 0 <= rtol_trained < math.inf:
+        raise ExpectedError(f"{path.name}: [{_TOLERANCES}] rtol_trained must be at least 0, got {rtol_trained!r}")
     own = {name: value for name, value in stated.items() if isinstance(value, dict)}
     general = _tolerance(path, _TOLERANCES, {k: v for k, v in stated.items() if k not in own}, Tolerance())
     return Expected(
         ranges={notebook: _profiles(path, notebook, table) for notebook, table in tables.items()},
         tolerance=general,
         tolerances={name: _tolerance(path, f"{_TOLERANCES}.{name}", own[name], general) for name in own},
+        rtol_trained=rtol_trained,
     )
 
 

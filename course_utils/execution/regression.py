@@ -19,6 +19,7 @@ def _compare_outputs(cell: nbval.plugin.IPyNbCell, outputs: list, committed: lis
     path = Path(cell.path)
     expected = expected_beside(path)
     ranges = expected.of(path.stem, default_profile(cell.parent.nb))
+    tolerance = expected.tolerance_of(path.stem, cell.cell.metadata.get("tags", []))
     outputs, committed = cell.sanitize_outputs(outputs), cell.sanitize_outputs(committed)
-    cell.comparison_traceback = differences(outputs, committed, expected.tolerance_of(path.stem), ranges)
+    cell.comparison_traceback = differences(outputs, committed, tolerance, ranges)
     return not cell.comparison_traceback

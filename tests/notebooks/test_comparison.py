@@ -194,6 +194,7 @@ RECORD = "from course_utils.results import record\nrecord('test_acc', 0.95)"
 EXPECTED = """
 [nbval]
 rtol = 5e-5
+rtol_trained = 5e-2
 [nbval.tolerant]
 rtol = 1e-2
 [result_within.quick]
@@ -205,9 +206,9 @@ test_acc = [0.9, 1.0]
 """
 
 
-def write_notebook(path: Path, code: str, outputs: list) -> None:
+def write_notebook(path: Path, code: str, outputs: list, tags: tuple = ()) -> None:
     metadata = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
-    cell = new_code_cell(code, execution_count=1, outputs=outputs)
+    cell = new_code_cell(code, execution_count=1, outputs=outputs, metadata={"tags": list(tags)})
     nbformat.write(new_notebook(cells=[cell], metadata=metadata), path)
 
 
@@ -237,6 +238,9 @@ def passed(request, tmp_path_factory) -> dict[str, bool]:
         write_notebook(folder / f"{name}.ipynb", code, [new_output("stream", name="stdout", text=text)] if text else [])
     for name in ("result_within", "result_outside", "result_of_profile"):
         write_notebook(folder / f"{name}.ipynb", RECORD, [new_output("display_data", result(0.99)["data"])])
+    outputs = [new_output("stream", name="stdout", text="loss 0.26\n")]
+    for name, tags in {"trained": ("trained",), "untagged": ()}.items():
+        write_notebook(folder / f"{name}.ipynb", "print('loss', 0.25)", outputs, tags)
     workers = ["-n", "4", "--dist", "loadfile"] if request.param == "xdist" else []
     return run_nbval(folder, *workers, str(folder))
 
@@ -249,3 +253,8 @@ def test_nbval_holds_results_to_their_ranges(passed):
     assert passed["result_within"]
     assert not passed["result_outside"]
     assert not passed["result_of_profile"]  # no range under "quick": 0.95 is not the committed 0.99
+
+
+def test_nbval_allows_more_where_a_model_was_trained(passed):
+    assert passed["trained"]
+    assert not passed["untagged"]
