@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 TEST_STAMP := .venv/.installed-test
 
-.PHONY: course test test-all lint format sync clean
+.PHONY: course test test-all nbval lint format sync clean
 
 course: $(STAMP)
 	$(BIN)/course run
@@ -15,6 +15,9 @@ test: $(TEST_STAMP)
 
 test-all: $(TEST_STAMP)
 	$(BIN)/python -m pytest
+
+nbval: $(TEST_STAMP)
+	$(BIN)/python -m pytest --nbval notebooks
 
 lint: $(TEST_STAMP)
 	$(BIN)/ruff check .
