@@ -29,7 +29,7 @@ ARROWS = {
     "downloads": {"registry", "download_progress"},
     "upkeep": {"checkpoints", "checkpoint_files", "registry"},
 }
-LEAVES = {"batches", "paths", "progress", "results", "atomic"}
+LEAVES = {"batches", "paths", "progress", "results", "atomic", "threads"}
 NOT_FOR_TEACHING = {"execution", "checks", "cli", "upkeep"}
 DATA = {"images", "features", "batches"}
 MODELS = {"encoder", "predictor", "training", "reverse", "anomaly", "checkpoints"}
