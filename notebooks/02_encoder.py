@@ -370,7 +370,7 @@ plotting.show(
 # It needs attention, since the answer stands elsewhere, and positions, since "before" is a matter of order.
 
 
-# %%
+# %% tags=["trained"]
 def shift_batch(batch_size, generator):
     """One-hot sequences [B, 10, 8] of random digits from 0 to 7, and the digit before each: [B, 10]."""
     digits = torch.randint(8, (batch_size, 10), generator=generator)
@@ -421,7 +421,7 @@ model_without, losses_without = train_in_a_loop(add_positional_encoding=False)
 record("shift_acc", accuracy(model))
 record("shift_acc_without_positions", accuracy(model_without, add_positional_encoding=False))
 
-# %%
+# %% tags=["trained"]
 plotting.show(
     plotting.curves(
         range(1, num_steps + 1),
@@ -439,7 +439,7 @@ plotting.show(
 # With positions the model solves the task.
 # Without them it cannot: every order of the same tokens looks alike to it, and the best it can do is to name a token that is common in the sequence.
 
-# %%
+# %% tags=["trained"]
 x, _ = shift_batch(1, torch.Generator().manual_seed(seed))
 digits = x[0].argmax(dim=-1).tolist()
 attention = model.get_attention_maps(x)[0][0]  # [H, T, T] of the only layer
@@ -464,7 +464,7 @@ record("weight_on_previous_token", attention[0, torch.arange(10), before].mean()
 # The library's `TransformerPredictor` already is such a module; a subclass only says what to do with a batch.
 
 
-# %%
+# %% tags=["trained"]
 import pytorch_lightning as pl
 from torch.utils.data import DataLoader
 
@@ -516,7 +516,7 @@ record("lightning_acc", accuracy(lightning_model))
 # The next cell shows the difference.
 
 
-# %%
+# %% tags=["trained"]
 class SteppedEachEpoch(ShiftPredictor):
     """The same module, with its schedule stepped once an epoch."""
 

@@ -133,7 +133,7 @@ trained, trained_accuracy = train_reverse(
     profile=profile, checkpoint="none", max_epochs=max_epochs, seed=seed, callbacks=[history]
 )
 
-# %%
+# %% tags=["trained"]
 record("trained_test_acc", trained_accuracy["test_acc"])
 record("trained_val_acc", trained_accuracy["val_acc"])
 plotting.show(
@@ -144,7 +144,7 @@ plotting.show(
     "orders of magnitude. The learning rate climbs and decays. Validation accuracy reaches 1.",
 )
 
-# %%
+# %% tags=["trained"]
 plotting.show(
     plotting.curves(
         range(1, len(history.gradient_norm) + 1),
@@ -182,7 +182,7 @@ if checkpoint == "none" or max_epochs is not None:  # you asked for training, an
 else:
     model, accuracy = train_reverse(profile=profile, checkpoint=checkpoint, seed=seed)
 
-# %%
+# %% tags=["trained"]
 print(f"{'':<16} {'validation':>10} {'test':>8}")
 for name, result in {"trained here": trained_accuracy, "checkpoint": accuracy}.items():
     print(f"{name:<16} {result['val_acc']:>10.2%} {result['test_acc']:>8.2%}")
@@ -215,7 +215,7 @@ plotting.show(
 )
 
 
-# %%
+# %% tags=["trained"]
 def weight_on_flipped_index(model):
     """Mean attention weight that a query gives to its mirrored position, over 1,000 sequences; and how often it is the largest."""
     (attention,) = model.get_attention_maps(model.one_hot(dataset.data))  # [1000, H, T, T]

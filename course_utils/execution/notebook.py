@@ -13,7 +13,7 @@ from papermill.exceptions import PapermillExecutionError
 
 from course_utils import results
 from course_utils.execution.line import CellCallback
-from course_utils.execution.source import KERNELSPEC, place_of_cell
+from course_utils.execution.source import KERNEL_ARGUMENTS, KERNELSPEC, place_of_cell
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ def run_notebook(notebook: Path, output: Path, parameters: Mapping[str, Any], on
             parameters=dict(parameters),
             engine_name="course",
             kernel_name=KERNELSPEC["name"],
+            extra_arguments=KERNEL_ARGUMENTS,
             progress_bar=False,
             on_cell=on_cell,
         )

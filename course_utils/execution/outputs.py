@@ -8,7 +8,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from course_utils.execution.line import CellCallback
-from course_utils.execution.source import KERNELSPEC, code_cells, digest, place_of_cell
+from course_utils.execution.source import KERNEL_ARGUMENTS, KERNELSPEC, code_cells, digest, place_of_cell
 
 
 class NotebookFailedError(RuntimeError):
@@ -33,7 +33,7 @@ def make_outputs(notebook: nbformat.NotebookNode, folder: Path, on_cell: CellCal
         timeout=None,
         record_timing=False,  # times differ from run to run
         store_widget_state=False,
-        extra_arguments=["--log-level=ERROR"],  # the kernel's own advice is not for the terminal
+        extra_arguments=KERNEL_ARGUMENTS,
         resources={"metadata": {"path": str(folder)}},
         on_cell_executed=lambda cell, cell_index, execute_reply: on_cell(cell_index + 1, len(notebook.cells)),
     )
