@@ -33,7 +33,9 @@
 # | $Q, K, V$ | queries $[T_q, d_k]$, keys $[T_k, d_k]$ and values $[T_k, d_v]$, one in each row |
 
 # %% tags=["parameters"]
-profile: str = "quick"  # one of: quick, full; full averages the measurements over more samples
+profile: str = (
+    "quick"  # one of: quick, full; full averages the measurements over more samples
+)
 seed: int = 42  # of the random numbers
 
 # %%
@@ -48,7 +50,9 @@ from course_utils.attention import MultiheadAttention, regroup_per_head, scaled_
 from course_utils.results import record
 
 torch.manual_seed(seed)  # for the initial weights of the layers
-generator = torch.Generator().manual_seed(seed)  # on the CPU, so that the numbers are the same with and without a GPU
+generator = torch.Generator().manual_seed(
+    seed
+)  # on the CPU, so that the numbers are the same with and without a GPU
 num_samples = {"quick": 2_000, "full": 50_000}[profile]
 
 # %% [markdown]
@@ -72,7 +76,9 @@ num_samples = {"quick": 2_000, "full": 50_000}[profile]
 # %%
 names = ["cat", "left", "milk"]
 keys = torch.tensor([[2.0, 0.2], [0.1, 0.1], [0.3, 1.8]])  # [3, 2]: what each word offers
-values = torch.tensor([[1.0, 3.0], [2.5, 2.0], [3.0, 0.5]])  # [3, 2]: what each word contributes
+values = torch.tensor(
+    [[1.0, 3.0], [2.5, 2.0], [3.0, 0.5]]
+)  # [3, 2]: what each word contributes
 query = torch.tensor([1.8, 0.4])  # [2]: "it" looks for something that can eat
 
 scores = keys @ query  # [3]: one dot product for each key
@@ -86,8 +92,9 @@ print(f"output: [{output[0]:.2f}, {output[1]:.2f}]")
 # %%
 plotting.show(
     plotting.worked_example(names, query, keys, weights, values, output),
-    alt="Left: the query points in almost the same direction as the key of cat. Middle: cat gets most of the attention "
-    "weight. Right: the output lies close to the value of cat, on its way to the mean of all three values.",
+    alt="Left: the query points in almost the same direction as the key of cat. Middle: "
+    "cat gets most of the attention weight. Right: the output lies close to the value "
+    "of cat, on its way to the mean of all three values.",
 )
 
 # %% [markdown]
@@ -120,8 +127,8 @@ def attention_by_hand(q, k, v):
 # %% [markdown]
 # Here is an example small enough to check on paper.
 # Queries and keys are the rows of the 2 × 2 identity matrix, so $Q K^\top$ is the identity as well.
-# Divided by $\sqrt{2}$, each row of scores is 0.707 and 0 in some order.
-# The softmax of these is $e^{0.707} / (e^{0.707} + 1)$ and $1 / (e^{0.707} + 1)$.
+# Divided by $\sqrt{2}$, each row of scores is $1/\sqrt{2}$ and 0 in some order.
+# The softmax of these is $e^{1/\sqrt{2}} / (e^{1/\sqrt{2}} + 1)$ and $1 / (e^{1/\sqrt{2}} + 1)$.
 
 # %%
 q = k = torch.eye(2)
@@ -179,8 +186,8 @@ plotting.show(
         yscale="log",
         markers=True,
     ),
-    alt="On logarithmic axes, the variance of the plain dot product rises along a straight line from 2 to about 1000; "
-    "that of the scaled one stays at 1.",
+    alt="On logarithmic axes, the variance of the plain dot product rises along a "
+    "straight line from 2 to about 1000; that of the scaled one stays at 1.",
 )
 log_widths, log_variance = torch.tensor(widths).log(), torch.tensor(raw_variance).log()
 slope = torch.cov(torch.stack([log_widths, log_variance]))[0, 1] / log_widths.var()
@@ -200,10 +207,14 @@ record("scaled_variance_mean", sum(scaled_variance) / len(scaled_variance))
 
 # %%
 def entropy_and_gradient(scores):
-    """Mean entropy of softmax rows [N, 16] in nats, and mean norm of their Jacobian: diag(a) - a aᵀ."""
+    """Mean entropy of softmax rows [N, 16] in nats; mean norm of the Jacobian diag(a) - a aᵀ."""
     weights = scores.softmax(dim=-1)
-    jacobian = torch.diag_embed(weights) - weights[:, :, None] * weights[:, None, :]  # [N, 16, 16]
-    return torch.special.entr(weights).sum(dim=-1).mean().item(), jacobian.norm(dim=(1, 2)).mean().item()
+    jacobian = (
+        torch.diag_embed(weights) - weights[:, :, None] * weights[:, None, :]
+    )  # [N, 16, 16]
+    return torch.special.entr(weights).sum(dim=-1).mean().item(), jacobian.norm(
+        dim=(1, 2)
+    ).mean().item()
 
 
 entropy = {"plain": [], "scaled": []}
@@ -227,15 +238,20 @@ plotting.show(
         markers=True,
         reference=(math.log(16), "uniform weights"),
     ),
-    alt="Entropy of the weights against width. Without scaling it falls towards zero as the width grows; with scaling "
-    "it stays a little below that of uniform weights.",
+    alt="Entropy of the weights against width. Without scaling it falls towards zero as "
+    "the width grows; with scaling it stays a little below that of uniform weights.",
 )
 plotting.show(
     plotting.curves(
-        widths, gradient, xlabel="width d_k", ylabel="norm of the softmax's Jacobian", xscale="log", markers=True
+        widths,
+        gradient,
+        xlabel="width d_k",
+        ylabel="norm of the softmax's Jacobian",
+        xscale="log",
+        markers=True,
     ),
-    alt="Norm of the gradient of the weights against width. Without scaling it falls towards zero as the width grows; "
-    "with scaling it stays the same.",
+    alt="Norm of the gradient of the weights against width. Without scaling it falls "
+    "towards zero as the width grows; with scaling it stays the same.",
 )
 record("entropy_plain_1024", entropy["plain"][-1])
 record("entropy_scaled_1024", entropy["scaled"][-1])
@@ -270,9 +286,16 @@ is_token = torch.tensor([True, True, True, True, False])  # [T]: the last one is
 padding_mask = is_token.expand(5, 5)  # [Tq, Tk]: the same for each query
 causal_mask = torch.ones(5, 5, dtype=torch.bool).tril()  # [Tq, Tk]: the lower triangle
 plotting.show(
-    plotting.masks({"padding": padding_mask, "causal": causal_mask, "both": padding_mask & causal_mask}, names=tokens),
-    alt="Three 5 by 5 masks. Padding: the last column is 0. Causal: the lower triangle is 1. Both: the lower triangle "
-    "without the last column.",
+    plotting.masks(
+        {
+            "padding": padding_mask,
+            "causal": causal_mask,
+            "both": padding_mask & causal_mask,
+        },
+        names=tokens,
+    ),
+    alt="Three 5 by 5 masks. Padding: the last column is 0. Causal: the lower triangle is "
+    "1. Both: the lower triangle without the last column.",
 )
 
 # %% [markdown]
@@ -286,28 +309,37 @@ plotting.show(
 def masked_attention_by_hand(q, k, v, mask):
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
     scores = scores.masked_fill(~mask, float("-inf"))
-    weights = scores.softmax(dim=-1).nan_to_num(0.0)  # a row of -inf only becomes NaN: zeros instead
+    weights = scores.softmax(dim=-1).nan_to_num(
+        0.0
+    )  # a row of -inf only becomes NaN: zeros instead
     return weights @ v, weights
 
 
-x = torch.randn(5, 4, generator=generator)  # [T, D]: here queries, keys and values are the tokens themselves
+x = torch.randn(
+    5, 4, generator=generator
+)  # [T, D]: here queries, keys and values are the tokens themselves
 _, causal_weights = masked_attention_by_hand(x, x, x, causal_mask)
 torch.testing.assert_close(causal_weights, scaled_dot_product(x, x, x, causal_mask)[1])
 torch.testing.assert_close(
-    causal_weights @ x, F.scaled_dot_product_attention(x[None], x[None], x[None], causal_mask)[0]
+    causal_weights @ x,
+    F.scaled_dot_product_attention(x[None], x[None], x[None], causal_mask)[0],
 )
 
 nothing_for_first = causal_mask.clone()
 nothing_for_first[0] = False
 blind_values, blind_weights = scaled_dot_product(x, x, x, nothing_for_first)
 print("first row, may attend to nothing:", blind_values[0].tolist())
-print("sum of each row of weights:", [round(total, 4) for total in blind_weights.sum(dim=-1).tolist()])
+print(
+    "sum of each row of weights:",
+    [round(total, 4) for total in blind_weights.sum(dim=-1).tolist()],
+)
 
 # %%
 plotting.show(
     plotting.attention_maps([causal_weights[None]], queries=tokens, numbers=True),
-    alt="Attention weights under the causal mask: a lower triangle. The first query gives all its weight to itself, the "
-    "others share theirs among the tokens up to themselves.",
+    alt="Attention weights under the causal mask: a lower triangle. The first query gives "
+    "all its weight to itself, the others share theirs among the tokens up to "
+    "themselves.",
 )
 
 # %% [markdown]
@@ -344,12 +376,14 @@ record("padding_influence_unmasked", (after_unmasked - before).abs().max())
 
 # %%
 def multihead_by_hand(x, layer):
-    """Self-attention over x [T, D] with the weights of a MultiheadAttention layer, one head at a time."""
+    """Self-attention over x [T, D] with the weights of a layer, one head at a time."""
     head_dim = layer.head_dim
     projected = x @ layer.qkv_proj.weight.T + layer.qkv_proj.bias  # [T, 3·D]
     outputs = []
     for head in range(layer.num_heads):
-        own = projected[:, 3 * head_dim * head : 3 * head_dim * (head + 1)]  # [T, 3·head_dim]
+        own = projected[
+            :, 3 * head_dim * head : 3 * head_dim * (head + 1)
+        ]  # [T, 3·head_dim]
         q, k, v = own.split(head_dim, dim=-1)  # each [T, head_dim]
         outputs.append(attention_by_hand(q, k, v)[0])
     side_by_side = torch.cat(outputs, dim=-1)  # [T, D]
@@ -361,14 +395,16 @@ x = torch.randn(6, 16, generator=generator)
 with torch.no_grad():
     library_output, library_maps = layer(x[None], return_attention=True)
     torch.testing.assert_close(multihead_by_hand(x, layer), library_output[0])
-    torch.testing.assert_close(layer(x[None]), library_output)  # without maps: the fused kernels
+    torch.testing.assert_close(
+        layer(x[None]), library_output
+    )  # without maps: the fused kernels
 print("output", list(library_output.shape), "maps", list(library_maps.shape))
 
 # %%
 plotting.show(
     plotting.attention_maps([library_maps[0]]),
-    alt="Attention maps of four heads of an untrained layer over six random tokens. Each head spreads its weights "
-    "differently.",
+    alt="Attention maps of four heads of an untrained layer over six random tokens. Each "
+    "head spreads its weights differently.",
 )
 
 # %% [markdown]
@@ -384,7 +420,7 @@ ours = MultiheadAttention(input_dim=16, embed_dim=16, num_heads=4)
 
 
 def difference_after_copying(rearrange):
-    """Copy PyTorch's weights into our layer and return the largest difference of the outputs."""
+    """Copy PyTorch's weights into our layer; return the largest difference of the outputs."""
     with torch.no_grad():
         ours.qkv_proj.weight.copy_(rearrange(theirs.in_proj_weight))
         ours.qkv_proj.bias.copy_(rearrange(theirs.in_proj_bias))
@@ -413,7 +449,10 @@ order = torch.randperm(6, generator=generator)
 position_vectors = torch.randn(6, 16, generator=generator)
 with torch.no_grad():
     moved_with_input = layer(x[order][None])[0] - layer(x[None])[0][order]
-    with_positions = layer((x[order] + position_vectors)[None])[0] - layer((x + position_vectors)[None])[0][order]
+    with_positions = (
+        layer((x[order] + position_vectors)[None])[0]
+        - layer((x + position_vectors)[None])[0][order]
+    )
 print("attention alone, equal to rounding:", moved_with_input.abs().max().item() < 1e-5)
 record("difference_with_positions", with_positions.abs().max())
 
@@ -458,11 +497,16 @@ plotting.show(
         yscale="log",
         markers=True,
     ),
-    alt="Multiplications against length on logarithmic axes. Self-attention rises twice as steeply as recurrence and "
-    "convolution; it starts below both and crosses recurrence at T = 512 and convolution at T = 1536.",
+    alt="Multiplications against length on logarithmic axes. Self-attention rises twice "
+    "as steeply as recurrence and convolution; it starts below both and crosses "
+    "recurrence at T = 512 and convolution at T = 1536.",
 )
 attention_cost, recurrence_cost, _ = operations.values()
-crossing = next(length for length, a, r in zip(lengths, attention_cost, recurrence_cost, strict=True) if a >= r)
+crossing = next(
+    length
+    for length, a, r in zip(lengths, attention_cost, recurrence_cost, strict=True)
+    if a >= r
+)
 record("cheaper_than_recurrence_below", crossing)
 
 # %% [markdown]

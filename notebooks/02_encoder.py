@@ -49,9 +49,13 @@ from course_utils.predictor import TransformerPredictor
 from course_utils.results import record
 from course_utils.schedule import CosineWarmupScheduler
 
-torch.set_num_threads(1)  # for models this small, handing work to other threads costs more than the work
+torch.set_num_threads(
+    1
+)  # for models this small, handing work to other threads costs more than the work
 torch.manual_seed(seed)
-generator = torch.Generator().manual_seed(seed)  # on the CPU, so that the numbers are the same with and without a GPU
+generator = torch.Generator().manual_seed(
+    seed
+)  # on the CPU, so that the numbers are the same with and without a GPU
 num_repeats = {"quick": 5, "full": 50}[profile]
 
 # %% [markdown]
@@ -81,7 +85,7 @@ num_repeats = {"quick": 5, "full": 50}[profile]
 
 # %%
 def similarity_over_depth(residual, depth=12, length=16, width=64):
-    """Mean cosine similarity between tokens before the first and after each of `depth` layers: a list of floats."""
+    """Mean cosine similarity between tokens before the first layer and after each."""
     x = torch.randn(1, length, width, generator=generator)
     different = ~torch.eye(length, dtype=torch.bool)
     similarities = []
@@ -94,9 +98,11 @@ def similarity_over_depth(residual, depth=12, length=16, width=64):
 
 
 def mean_over_repeats(residual):
-    """The mean over networks with other random weights, and the largest deviation from it at the end."""
+    """The mean over networks with other random weights, and the largest deviation at the end."""
     with torch.no_grad():
-        repeats = torch.tensor([similarity_over_depth(residual) for _ in range(num_repeats)])
+        repeats = torch.tensor(
+            [similarity_over_depth(residual) for _ in range(num_repeats)]
+        )
     return repeats.mean(dim=0), (repeats[:, -1] - repeats[:, -1].mean()).abs().max()
 
 
@@ -110,12 +116,16 @@ plotting.show(
         ylabel="cosine similarity of two tokens",
         markers=True,
     ),
-    alt="Similarity of tokens against depth. Without residual connections it reaches 1 after two layers; with them it "
-    "rises layer by layer and is still below 1 after twelve.",
+    alt="Similarity of tokens against depth. Without residual connections it reaches 1 "
+    "after two layers; with them it rises layer by layer and is still below 1 after "
+    "twelve.",
 )
 record("similarity_with_residual", with_residual[-1])
 record("similarity_without_residual", without_residual[-1])
-print(f"spread over {num_repeats} networks: {spread_with:.2f} with, {spread_without:.2f} without")
+print(
+    f"spread over {num_repeats} networks: "
+    f"{spread_with:.2f} with residual, {spread_without:.2f} without"
+)
 
 # %% [markdown]
 # Without residuals the tokens are all but equal within a few layers, and no later layer can tell them apart again.
@@ -158,13 +168,21 @@ def scale_over_depth(normalise, depth=12):
 
 
 with torch.no_grad():
-    scales = {"without layer norm": scale_over_depth(normalise=False), "with": scale_over_depth(normalise=True)}
+    scales = {
+        "without layer norm": scale_over_depth(normalise=False),
+        "with": scale_over_depth(normalise=True),
+    }
 plotting.show(
     plotting.curves(
-        range(13), scales, xlabel="blocks passed", ylabel="root mean square of a token", yscale="log", markers=True
+        range(13),
+        scales,
+        xlabel="blocks passed",
+        ylabel="root mean square of a token",
+        yscale="log",
+        markers=True,
     ),
-    alt="Scale of the tokens against depth, on a logarithmic axis. Without layer norm it grows with each block; with "
-    "layer norm it stays at 1.",
+    alt="Scale of the tokens against depth, on a logarithmic axis. Without layer norm it "
+    "grows with each block; with layer norm it stays at 1.",
 )
 record("scale_without_norm", scales["without layer norm"][-1])
 record("scale_with_norm", scales["with"][-1])
@@ -190,10 +208,15 @@ changed = tokens.clone()
 changed[0, 0] += 1.0  # another first token
 with torch.no_grad():
     moved = (ffn(changed) - ffn(tokens)).abs().amax(dim=-1)[0]  # [T]
-print("tokens whose output changed:", [position for position in range(5) if moved[position] > 1e-6])
+print(
+    "tokens whose output changed:",
+    [position for position in range(5) if moved[position] > 1e-6],
+)
 
 block = EncoderBlock(input_dim=64, num_heads=4, dim_feedforward=128)
-sizes = {name: sum(p.numel() for p in part.parameters()) for name, part in block.named_children()}
+sizes = {
+    name: sum(p.numel() for p in part.parameters()) for name, part in block.named_children()
+}
 print("parameters of a block:", {name: size for name, size in sizes.items() if size})
 record("feed_forward_share", sizes["linear_net"] / sum(sizes.values()))
 
@@ -212,7 +235,9 @@ record("feed_forward_share", sizes["linear_net"] / sum(sizes.values()))
 def block_by_hand(x, block):
     """Post-norm encoder block over x [B, T, D], with the weights of an EncoderBlock."""
     x = block.norm1(x + block.self_attn(x))
-    widen, _, _, narrow = block.linear_net  # linear, dropout, ReLU, linear; without dropout here
+    widen, _, _, narrow = (
+        block.linear_net
+    )  # linear, dropout, ReLU, linear; without dropout here
     return block.norm2(x + narrow(widen(x).relu()))
 
 
@@ -234,8 +259,12 @@ def copy_from_pytorch(theirs, ours):
     """Give an EncoderBlock the weights of an nn.TransformerEncoderLayer."""
     heads = ours.self_attn.num_heads
     with torch.no_grad():
-        ours.self_attn.qkv_proj.weight.copy_(regroup_per_head(theirs.self_attn.in_proj_weight, heads))
-        ours.self_attn.qkv_proj.bias.copy_(regroup_per_head(theirs.self_attn.in_proj_bias, heads))
+        ours.self_attn.qkv_proj.weight.copy_(
+            regroup_per_head(theirs.self_attn.in_proj_weight, heads)
+        )
+        ours.self_attn.qkv_proj.bias.copy_(
+            regroup_per_head(theirs.self_attn.in_proj_bias, heads)
+        )
     ours.self_attn.o_proj.load_state_dict(theirs.self_attn.out_proj.state_dict())
     ours.linear_net[0].load_state_dict(theirs.linear1.state_dict())
     ours.linear_net[3].load_state_dict(theirs.linear2.state_dict())
@@ -244,7 +273,9 @@ def copy_from_pytorch(theirs, ours):
 
 
 for norm_first in (False, True):
-    theirs = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True, norm_first=norm_first)
+    theirs = nn.TransformerEncoderLayer(
+        64, 4, 128, dropout=0.0, batch_first=True, norm_first=norm_first
+    )
     ours = EncoderBlock(64, 4, 128, norm_first=norm_first)
     copy_from_pytorch(theirs, ours)
     torch.testing.assert_close(ours(x), theirs(x))
@@ -267,17 +298,21 @@ d_model = 48
 encoding = PositionalEncoding(d_model, max_len=20_000).pe[0]  # [20000, 48]
 plotting.show(
     plotting.heatmap(
-        encoding[:96].T, xlabel="position", ylabel="dimension", colour_label="encoding", title="Positional encoding"
+        encoding[:96].T,
+        xlabel="position",
+        ylabel="dimension",
+        colour_label="encoding",
+        title="Positional encoding",
     ),
-    alt="Heat map of the encoding: 48 dimensions against 96 positions. The first dimensions oscillate from position to "
-    "position, the last ones hardly change.",
+    alt="Heat map of the encoding: 48 dimensions against 96 positions. The first "
+    "dimensions oscillate from position to position, the last ones hardly change.",
 )
 
 # %%
 plotting.show(
     plotting.position_curves(encoding[:48], dimensions=[0, 1, 8, 16]),
-    alt="Four dimensions as curves over 48 positions. Dimensions 0 and 1 are a sine and a cosine of the same fast wave; "
-    "dimensions 8 and 16 are slower sines.",
+    alt="Four dimensions as curves over 48 positions. Dimensions 0 and 1 are a sine and a "
+    "cosine of the same fast wave; dimensions 8 and 16 are slower sines.",
 )
 
 pairs = torch.arange(d_model // 2)
@@ -301,9 +336,13 @@ print(f"wavelengths: from {wavelengths[0]:.2f} to {wavelengths[-1]:.0f} position
 # %%
 offset = 5
 here, there = encoding[:-offset].double(), encoding[offset:].double()  # [P, D] each
-fitted = torch.linalg.lstsq(here, there).solution  # [D, D]; rows are positions, so it stands on the right
+fitted = torch.linalg.lstsq(
+    here, there
+).solution  # [D, D]; rows are positions, so it stands on the right
 error = (here @ fitted - there).abs().max().item()
-not_orthogonal = (fitted.T @ fitted - torch.eye(d_model, dtype=torch.float64)).abs().max().item()
+not_orthogonal = (
+    (fitted.T @ fitted - torch.eye(d_model, dtype=torch.float64)).abs().max().item()
+)
 print(f"largest error of the fit below 1e-4: {error < 1e-4}")
 print(f"orthogonal to within 1e-2: {not_orthogonal < 1e-2}")
 
@@ -315,8 +354,8 @@ plotting.show(
         xlabel="distance in positions",
         ylabel="dot product, relative to distance 0",
     ),
-    alt="Dot product of two encodings against their distance: a peak of 1 at distance 0, a fall to either side, and "
-    "then ripples between 0.4 and 0.7; symmetric.",
+    alt="Dot product of two encodings against their distance: a peak of 1 at distance 0, "
+    "a fall to either side, and then ripples between 0.4 and 0.7; symmetric.",
 )
 record("similarity_at_distance_1", similarity[101])
 record("similarity_at_distance_10", similarity[110])
@@ -347,19 +386,24 @@ record("similarity_at_distance_10", similarity[110])
 # %%
 parameter = nn.Parameter(torch.zeros(1))
 schedules = {
-    f"W = {warmup}": CosineWarmupScheduler(optim.Adam([parameter], lr=1.0), warmup=warmup, max_iters=2000)
+    f"W = {warmup}": CosineWarmupScheduler(
+        optim.Adam([parameter], lr=1.0), warmup=warmup, max_iters=2000
+    )
     for warmup in (0, 100, 500)
 }
 steps = range(0, 2401, 10)
 plotting.show(
     plotting.curves(
         steps,
-        {label: [schedule.get_lr_factor(step) for step in steps] for label, schedule in schedules.items()},
+        {
+            label: [schedule.get_lr_factor(step) for step in steps]
+            for label, schedule in schedules.items()
+        },
         xlabel="optimizer step",
         ylabel="factor on the learning rate",
     ),
-    alt="The factor against the step for warm-ups of 0, 100 and 500 steps: a linear climb, then half a cosine down to 0 "
-    "at step 2000, and 0 from there on.",
+    alt="The factor against the step for warm-ups of 0, 100 and 500 steps: a linear "
+    "climb, then half a cosine down to 0 at step 2000, and 0 from there on.",
 )
 
 # %% [markdown]
@@ -372,7 +416,7 @@ plotting.show(
 
 # %% tags=["trained"]
 def shift_batch(batch_size, generator):
-    """One-hot sequences [B, 10, 8] of random digits from 0 to 7, and the digit before each: [B, 10]."""
+    """One-hot sequences [B, 10, 8] of digits from 0 to 7, and the digit before each [B, 10]."""
     digits = torch.randint(8, (batch_size, 10), generator=generator)
     return F.one_hot(digits, num_classes=8).float(), digits.roll(1, dims=-1)
 
@@ -395,7 +439,9 @@ def train_in_a_loop(add_positional_encoding=True):
     data = torch.Generator().manual_seed(seed)
     model = TransformerPredictor(max_iters=num_steps, **model_args)
     optimizer = optim.Adam(model.parameters(), lr=model_args["lr"])
-    schedule = CosineWarmupScheduler(optimizer, warmup=model_args["warmup"], max_iters=num_steps)
+    schedule = CosineWarmupScheduler(
+        optimizer, warmup=model_args["warmup"], max_iters=num_steps
+    )
     losses = []
     for _ in range(num_steps):
         x, target = shift_batch(64, data)
@@ -413,13 +459,22 @@ def accuracy(model, add_positional_encoding=True):
     """Share of right tokens on sequences that were not trained on."""
     x, target = shift_batch(5000, torch.Generator().manual_seed(seed + 1))
     with torch.no_grad():
-        return (model(x, add_positional_encoding=add_positional_encoding).argmax(dim=-1) == target).float().mean()
+        return (
+            (
+                model(x, add_positional_encoding=add_positional_encoding).argmax(dim=-1)
+                == target
+            )
+            .float()
+            .mean()
+        )
 
 
 model, losses = train_in_a_loop()
 model_without, losses_without = train_in_a_loop(add_positional_encoding=False)
 record("shift_acc", accuracy(model))
-record("shift_acc_without_positions", accuracy(model_without, add_positional_encoding=False))
+record(
+    "shift_acc_without_positions", accuracy(model_without, add_positional_encoding=False)
+)
 
 # %% tags=["trained"]
 plotting.show(
@@ -431,8 +486,8 @@ plotting.show(
         yscale="log",
         reference=(math.log(8), "guessing"),
     ),
-    alt="Loss against step. With positional encoding it falls by more than two orders of magnitude; without it, it "
-    "stays near the loss of guessing.",
+    alt="Loss against step. With positional encoding it falls by more than two orders of "
+    "magnitude; without it, it stays near the loss of guessing.",
 )
 
 # %% [markdown]
@@ -445,8 +500,8 @@ digits = x[0].argmax(dim=-1).tolist()
 attention = model.get_attention_maps(x)[0][0]  # [H, T, T] of the only layer
 plotting.show(
     plotting.attention_maps([attention], queries=digits),
-    alt="Attention map of the trained model on one sequence: most of the weight lies just left of the diagonal, and in "
-    "the first row on the last token.",
+    alt="Attention map of the trained model on one sequence: most of the weight lies just "
+    "left of the diagonal, and in the first row on the last token.",
 )
 before = torch.arange(10).roll(1)
 record("weight_on_previous_token", attention[0, torch.arange(10), before].mean())
@@ -494,7 +549,9 @@ def fit_with_lightning(model):
             enable_progress_bar=False,
             enable_model_summary=False,
         )
-        trainer.fit(model, DataLoader(batches, batch_size=None))  # batch_size=None: these are batches already
+        trainer.fit(
+            model, DataLoader(batches, batch_size=None)
+        )  # batch_size=None: these are batches already
     return model.eval()
 
 

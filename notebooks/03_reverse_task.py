@@ -34,7 +34,7 @@
 from typing import Optional
 
 profile: str = "quick"  # one of: quick, full; full trains by the published recipe
-max_epochs: Optional[int] = None  # passes over the training set; None leaves it to the profile, a number always trains
+max_epochs: Optional[int] = None  # None: as the profile says; a number always trains
 checkpoint: str = "auto"  # one of: auto, required, none; whether the second model is loaded
 seed: int = 42  # of the data, the initial weights and the order of the batches
 
@@ -81,7 +81,9 @@ one_hot = F.one_hot(sequence, num_classes=10).float()  # [T] -> [T, C]
 linear = nn.Linear(10, 32)
 embedding = nn.Embedding(10, 32)
 with torch.no_grad():
-    embedding.weight.copy_(linear.weight.T + linear.bias)  # row c: column c of the linear layer, plus its bias
+    embedding.weight.copy_(
+        linear.weight.T + linear.bias
+    )  # row c: column c of the linear layer, plus its bias
     torch.testing.assert_close(linear(one_hot), embedding(sequence))
 print("one-hot", list(one_hot.shape), "embedded", list(embedding(sequence).shape))
 
@@ -105,7 +107,15 @@ untrained = ReversePredictor(max_iters=1, **recipe.model)
 for name, part in untrained.named_children():
     print(f"{name:<20} {sum(p.numel() for p in part.parameters()):>6,} parameters")
 record("num_parameters", sum(p.numel() for p in untrained.parameters()))
-print("recipe:", dict(recipe.model), "batches of", recipe.batch_size, "for", recipe.max_epochs, "epochs")
+print(
+    "recipe:",
+    dict(recipe.model),
+    "batches of",
+    recipe.batch_size,
+    "for",
+    recipe.max_epochs,
+    "epochs",
+)
 
 # %% [markdown]
 # ## Training from nothing
@@ -130,7 +140,11 @@ print("recipe:", dict(recipe.model), "batches of", recipe.batch_size, "for", rec
 # %% tags=["nbval-ignore-output"]
 history = History()
 trained, trained_accuracy = train_reverse(
-    profile=profile, checkpoint="none", max_epochs=max_epochs, seed=seed, callbacks=[history]
+    profile=profile,
+    checkpoint="none",
+    max_epochs=max_epochs,
+    seed=seed,
+    callbacks=[history],
 )
 
 # %% tags=["trained"]
@@ -138,10 +152,15 @@ record("trained_test_acc", trained_accuracy["test_acc"])
 record("trained_val_acc", trained_accuracy["val_acc"])
 plotting.show(
     plotting.learning_curves(
-        history.train_loss, history.learning_rate, history.val_step, history.val_acc, loss_unit="nats a digit"
+        history.train_loss,
+        history.learning_rate,
+        history.val_step,
+        history.val_acc,
+        loss_unit="nats a digit",
     ),
-    alt="Three panels against the optimizer step. The loss stays near that of guessing, then falls steeply by several "
-    "orders of magnitude. The learning rate climbs and decays. Validation accuracy reaches 1.",
+    alt="Three panels against the optimizer step. The loss stays near that of guessing, "
+    "then falls steeply by several orders of magnitude. The learning rate climbs and "
+    "decays. Validation accuracy reaches 1.",
 )
 
 # %% tags=["trained"]
@@ -154,8 +173,8 @@ plotting.show(
         yscale="log",
         reference=(recipe.gradient_clip_val, "clipped above"),
     ),
-    alt="Norm of the gradient against the step, on a logarithmic axis. It peaks while the loss falls, stays below the "
-    "line at which it would be clipped, and then shrinks.",
+    alt="Norm of the gradient against the step, on a logarithmic axis. It peaks while the "
+    "loss falls, stays below the line at which it would be clipped, and then shrinks.",
 )
 clipped = sum(norm > recipe.gradient_clip_val for norm in history.gradient_norm)
 record("steps_clipped", clipped)
@@ -177,7 +196,9 @@ record("steps_clipped", clipped)
 # With `checkpoint="auto"`, as here, `train_reverse` loads the saved model if it finds it, and else trains one.
 
 # %% tags=["nbval-ignore-output"]
-if checkpoint == "none" or max_epochs is not None:  # you asked for training, and that is done
+if (
+    checkpoint == "none" or max_epochs is not None
+):  # you asked for training, and that is done
     model, accuracy = trained, trained_accuracy
 else:
     model, accuracy = train_reverse(profile=profile, checkpoint=checkpoint, seed=seed)
@@ -210,17 +231,22 @@ print("predicted", predicted.tolist())
 (attention,) = model.get_attention_maps(x)  # one layer: [1, H, T, T]
 plotting.show(
     plotting.attention_maps([attention[0]], queries=sequence.tolist()),
-    alt="Attention map of the model on one sequence, with its digits on both axes: the largest weights lie on the line "
-    "from bottom left to top right, each query looking at its mirrored position.",
+    alt="Attention map of the model on one sequence, with its digits on both axes: the "
+    "largest weights lie on the line from bottom left to top right, each query "
+    "looking at its mirrored position.",
 )
 
 
 # %% tags=["trained"]
 def weight_on_flipped_index(model):
-    """Mean attention weight that a query gives to its mirrored position, over 1,000 sequences; and how often it is the largest."""
+    """Mean weight that a query gives to its mirrored position; how often it is the largest."""
     (attention,) = model.get_attention_maps(model.one_hot(dataset.data))  # [1000, H, T, T]
-    mirrored = attention.flip(-1).diagonal(dim1=-2, dim2=-1)  # [1000, H, T]: the anti-diagonal
-    return mirrored.mean().item(), (mirrored == attention.amax(dim=-1)).float().mean().item()
+    mirrored = attention.flip(-1).diagonal(
+        dim1=-2, dim2=-1
+    )  # [1000, H, T]: the anti-diagonal
+    return mirrored.mean().item(), (
+        mirrored == attention.amax(dim=-1)
+    ).float().mean().item()
 
 
 weight, largest = weight_on_flipped_index(model)

@@ -33,11 +33,11 @@
 # %% tags=["parameters"]
 from typing import Optional
 
-profile: str = "quick"  # one of: quick, full; full is the published recipe, for a larger image set
+profile: str = "quick"  # one of: quick, full; full is the published recipe
 images: str = "digits"  # one of: digits; the image set
 backbone: str = "pixels"  # one of: pixels; what turns an image into features
 set_size: int = 10  # images in a set, the odd one included
-max_epochs: Optional[int] = None  # passes over the training set; None leaves it to the profile, a number always trains
+max_epochs: Optional[int] = None  # None: as the profile says; a number always trains
 checkpoint: str = "auto"  # one of: auto, required, none; whether the model is loaded
 seed: int = 42  # of the fixed sets, the initial weights and the order of the batches
 
@@ -88,10 +88,16 @@ from course_utils.training import History
 
 # %%
 image_set = load_images(images)
-print(f"{len(image_set.images):,} images of shape {image_set.images.shape[1:]} in {len(image_set.class_names)} classes")
+print(
+    f"{len(image_set.images):,} images of shape {image_set.images.shape[1:]} "
+    f"in {len(image_set.class_names)} classes"
+)
 for split, indices in image_set.splits.items():
     per_class = np.bincount(image_set.labels[indices])
-    print(f"{split:<6} {len(indices):>6,} images, {per_class.min()} to {per_class.max()} of each class")
+    print(
+        f"{split:<6} {len(indices):>6,} images, "
+        f"{per_class.min()} to {per_class.max()} of each class"
+    )
 
 # %% [markdown]
 # ## Features
@@ -118,17 +124,21 @@ print("features", list(features.shape))
 # %%
 datasets = anomaly_datasets(image_set, features, set_size, seed)
 test_images = image_set.images[image_set.splits["test"]]
-_, members, position = datasets["test"][0]  # features [T, D], indices [T], position of the odd one
+_, members, position = datasets["test"][
+    0
+]  # features [T, D], indices [T], position of the odd one
 print("images of the first test set:", members.tolist())
 print("the odd one stands at position", position)
 
 # %%
-some_sets = torch.linspace(0, len(datasets["test"]) - 1, 4).long().tolist()  # spread over the classes
+some_sets = (
+    torch.linspace(0, len(datasets["test"]) - 1, 4).long().tolist()
+)  # spread over the classes
 drawn = torch.stack([datasets["test"][i][1] for i in some_sets])  # [4, T]
 plotting.show(
     plotting.image_sets(test_images[drawn], odd=[set_size - 1] * 4),
-    alt="Four sets of ten images, one set a row. In each row nine images are of one class, and the last one, framed, is "
-    "of another.",
+    alt="Four sets of ten images, one set a row. In each row nine images are of one "
+    "class, and the last one, framed, is of another.",
 )
 
 # %% [markdown]
@@ -148,7 +158,9 @@ def cosine_rule(sets):
     """The image of each set [N, T, D] that is least similar to the others: positions [N]."""
     direction = F.normalize(sets, dim=-1)
     similarity = direction @ direction.transpose(1, 2)  # [N, T, T]
-    return similarity.sum(dim=-1).argmin(dim=-1)  # the similarity with itself is 1 for each, and changes nothing
+    return similarity.sum(dim=-1).argmin(
+        dim=-1
+    )  # the similarity with itself is 1 for each, and changes nothing
 
 
 cosine_accuracy = (cosine_rule(test_features) == test_positions).float().mean().item()
@@ -184,10 +196,14 @@ model, accuracy = train_anomaly(
 if history.train_loss:  # it was trained, not loaded
     plotting.show(
         plotting.learning_curves(
-            history.train_loss, history.learning_rate, history.val_step, history.val_acc, loss_unit="nats a set"
+            history.train_loss,
+            history.learning_rate,
+            history.val_step,
+            history.val_acc,
+            loss_unit="nats a set",
         ),
-        alt="Three panels against the optimizer step: the loss falls, the learning rate climbs and decays, and the "
-        "validation accuracy rises.",
+        alt="Three panels against the optimizer step: the loss falls, the learning rate "
+        "climbs and decays, and the validation accuracy rises.",
     )
 
 # %%
@@ -221,10 +237,15 @@ with torch.no_grad():
     scores = model(test_features, add_positional_encoding=False).squeeze(-1)  # [N, T]
     shuffled = model(test_features[:, order], add_positional_encoding=False).squeeze(-1)
     with_positions = model(test_features, add_positional_encoding=True).squeeze(-1)
-    with_positions_shuffled = model(test_features[:, order], add_positional_encoding=True).squeeze(-1)
+    with_positions_shuffled = model(
+        test_features[:, order], add_positional_encoding=True
+    ).squeeze(-1)
 change = (shuffled - scores[:, order]).abs().max().item()
 print("the scores follow the shuffle, equal to 1e-3:", change < 1e-3)
-record("score_change_with_positions", (with_positions_shuffled - with_positions[:, order]).abs().max())
+record(
+    "score_change_with_positions",
+    (with_positions_shuffled - with_positions[:, order]).abs().max(),
+)
 
 # %% [markdown]
 # The scores follow the shuffle.
@@ -239,24 +260,34 @@ record("score_change_with_positions", (with_positions_shuffled - with_positions[
 
 # %%
 example = datasets["test"][some_sets[1]]
-attention = model.get_attention_maps(example[0][None], add_positional_encoding=False)  # a list of [1, H, T, T]
+attention = model.get_attention_maps(
+    example[0][None], add_positional_encoding=False
+)  # a list of [1, H, T, T]
 plotting.show(
-    plotting.attention_over_images([layer[0] for layer in attention], test_images[example[1]], odd=example[2]),
-    alt="Attention maps of each layer and head over the ten images of one set, with the images on both axes. The "
-    "maps of the first layer are nearly even. In the second layer, columns stand out, among them that of the odd one.",
+    plotting.attention_over_images(
+        [layer[0] for layer in attention], test_images[example[1]], odd=example[2]
+    ),
+    alt="Attention maps of each layer and head over the ten images of one set, with the "
+    "images on both axes. The maps of the first layer are nearly even. In the second "
+    "layer, columns stand out, among them that of the odd one.",
 )
 
 
 # %%
 def attention_of_others_on_odd(model, sets):
-    """Mean weight that an ordinary image gives to the odd one, which stands last: [layers, H], over all sets."""
+    """Mean weight that an ordinary image gives to the odd one, the last: [layers, H]."""
     maps = model.get_attention_maps(sets, add_positional_encoding=False)
     return torch.stack([layer[:, :, :-1, -1].mean(dim=(0, 2)) for layer in maps])
 
 
 on_odd = attention_of_others_on_odd(model, test_features)
 for layer, heads in enumerate(on_odd.tolist(), start=1):
-    print(f"layer {layer}: " + "  ".join(f"head {head}: {weight:.3f}" for head, weight in enumerate(heads, start=1)))
+    print(
+        f"layer {layer}: "
+        + "  ".join(
+            f"head {head}: {weight:.3f}" for head, weight in enumerate(heads, start=1)
+        )
+    )
 record("least_attention_on_odd", on_odd.min())
 record("most_attention_on_odd", on_odd.max())
 
@@ -281,15 +312,23 @@ hardest = of_odd.argsort()[:4]
 _, hardest_members, _ = datasets["test"].__getitems__(hardest).tensors  # [4, T]
 captions = [[f"{value:.0%}" for value in row] for row in probabilities[hardest].tolist()]
 plotting.show(
-    plotting.image_sets(test_images[hardest_members], odd=[set_size - 1] * 4, captions=captions),
-    alt="The four test sets that the model finds hardest, one a row, with the probability of each image below it. In "
-    "some, an ordinary image that is badly written gets more probability than the framed odd one.",
+    plotting.image_sets(
+        test_images[hardest_members], odd=[set_size - 1] * 4, captions=captions
+    ),
+    alt="The four test sets that the model finds hardest, one a row, with the probability "
+    "of each image below it. In some, an ordinary image that is badly written gets "
+    "more probability than the framed odd one.",
 )
 names = image_set.class_names
 test_labels = image_set.labels[image_set.splits["test"]]
-for row, (index, members) in enumerate(zip(hardest.tolist(), hardest_members, strict=True), start=1):
+for row, (index, members) in enumerate(
+    zip(hardest.tolist(), hardest_members, strict=True), start=1
+):
     odd_name, other_name = names[test_labels[members[-1]]], names[test_labels[members[0]]]
-    print(f"set {row}: {odd_name} among {other_name}; probability of the odd one {of_odd[index]:.0%}")
+    print(
+        f"set {row}: {odd_name} among {other_name}; "
+        f"probability of the odd one {of_odd[index]:.0%}"
+    )
 wrong = (probabilities.argmax(dim=-1) != test_positions).sum()
 record("mistakes", wrong)
 
