@@ -33,9 +33,7 @@
 # | $Q, K, V$ | queries $[T_q, d_k]$, keys $[T_k, d_k]$ and values $[T_k, d_v]$, one in each row |
 
 # %% tags=["parameters"]
-profile: str = (
-    "quick"  # one of: quick, full; full averages the measurements over more samples
-)
+profile: str = "quick"  # one of: quick, full; full measures more samples
 seed: int = 42  # of the random numbers
 
 # %%
