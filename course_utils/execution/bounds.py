@@ -6,7 +6,7 @@ Both stand in notebooks/expected.toml, whose head explains its form.
 import math
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +55,13 @@ class Expected:
         ranges: by notebook (without the ending), profile and name of the result.
         tolerance: where a notebook states none of its own.
         tolerances: by notebook.
-        rtol_trained: for cells with the tag `trained`, where another processor's rounding has grown for many steps.
+        trained: of cells with the tag `trained`, where another processor's rounding has grown for many steps.
     """
 
     ranges: Mapping[str, Mapping[str, Mapping[str, Range]]] = field(default_factory=dict)
     tolerance: Tolerance = Tolerance()
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
-    rtol_trained: float = 0.0
+    trained: Tolerance = Tolerance()
 
     def of(self, notebook: str, profile: str) -> Mapping[str, Range]:
         """The ranges of a notebook's results under a profile."""
@@ -70,7 +70,9 @@ class Expected:
     def tolerance_of(self, notebook: str, tags: Collection[str] = ()) -> Tolerance:
         """The tolerance of the other numbers in a cell of a notebook."""
         tolerance = self.tolerances.get(notebook, self.tolerance)
-        return replace(tolerance, rtol=max(tolerance.rtol, self.rtol_trained)) if TRAINED in tags else tolerance
+        if TRAINED not in tags:
+            return tolerance
+        return Tolerance(max(tolerance.rtol, self.trained.rtol), max(tolerance.atol, self.trained.atol))
 
 
 def expected_beside(notebook: Path) -> Expected:
@@ -95,16 +97,14 @@ def load_expected(path: Path) -> Expected:
         raise ExpectedError(f"{path.name}: {error}") from error
     stated = tables.pop(_TOLERANCES, {})
     _require_table(path, _TOLERANCES, stated)
-    rtol_trained = stated.pop("rtol_trained", 0.0)
-    if not _is_number(rtol_trained) or not 0 <= rtol_trained < math.inf:
-        raise ExpectedError(f"{path.name}: [{_TOLERANCES}] rtol_trained must be at least 0, got {rtol_trained!r}")
     own = {name: value for name, value in stated.items() if isinstance(value, dict)}
-    general = _tolerance(path, _TOLERANCES, {k: v for k, v in stated.items() if k not in own}, Tolerance())
+    trained = own.pop(TRAINED, {})
+    general = _tolerance(path, _TOLERANCES, {k: v for k, v in stated.items() if not isinstance(v, dict)}, Tolerance())
     return Expected(
         ranges={notebook: _profiles(path, notebook, table) for notebook, table in tables.items()},
         tolerance=general,
         tolerances={name: _tolerance(path, f"{_TOLERANCES}.{name}", own[name], general) for name in own},
-        rtol_trained=rtol_trained,
+        trained=_tolerance(path, f"{_TOLERANCES}.{TRAINED}", trained, general),
     )
 
 

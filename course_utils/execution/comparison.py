@@ -93,9 +93,9 @@ def _compare(value: Any, reference: Any, tolerance: Tolerance, place: str) -> li
 
 
 def _scaled(tolerance: Tolerance, reference: Mapping[str, Any]) -> Tolerance:
-    """For the summary of a plotted array: a sum that cancels to about 0 is as inexact as what it sums."""
-    ends = [abs(reference[key]) for key in ("min", "max") if _is_number(reference.get(key))]
-    return Tolerance(tolerance.rtol, max([tolerance.atol, *(tolerance.rtol * end for end in ends)]))
+    """For the summary of a plotted array: a mean that cancels to about 0 is as inexact as what it sums."""
+    size = max([abs(reference[key]) for key in ("min", "max") if _is_number(reference.get(key))], default=1.0)
+    return Tolerance(tolerance.rtol, tolerance.atol * max(1.0, size))
 
 
 def same_text(text: str, reference: str, tolerance: Tolerance) -> bool:

@@ -24,6 +24,22 @@ from course_utils.execution.sync import check
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 SOURCES = sorted(NOTEBOOKS.glob("[0-9]*.py"))
 FIGURE = "application/vnd.course.figure+json"
+HEAD = """\
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,jupyter,-all
+#     notebook_metadata_filter: kernelspec,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+"""
 LARGEST_IMAGE = 300_000  # bytes
 
 MACHINE_TEXT = {
@@ -100,6 +116,19 @@ def breaks_figures(notebook: NotebookNode) -> list[str]:
     return found
 
 
+def breaks_labels(notebook: NotebookNode) -> list[str]:
+    """Curves and bars say what they measure on y; one x axis may serve several panels."""
+    found = []
+    for place, output in outputs(notebook):
+        figure = output.get("data", {}).get(FIGURE, {"axes": []})
+        drawn = [axes for axes in figure["axes"] if "lines" in axes or "bars" in axes]
+        if drawn and not all(axes.get("ylabel") for axes in drawn):
+            found.append(f"{place}: the figure has an axis y without a label")
+        if any("lines" in axes for axes in drawn) and not any(axes.get("xlabel") for axes in drawn):
+            found.append(f"{place}: the figure has no label on x")
+    return found
+
+
 def breaks_parameters(notebook: NotebookNode) -> list[str]:
     tagged = ["parameters" in cell.metadata.get("tags", []) for cell in code_cells(notebook)]
     if tagged != [True] + [False] * (len(tagged) - 1):
@@ -129,9 +158,9 @@ def outputs(notebook: NotebookNode) -> Iterator[tuple[str, NotebookNode]]:
             yield place_of_cell(notebook.cells, index), output
 
 
-def without_gaps(source: str) -> list[str]:
-    """The lines of a source, but for the blank ones between cells: jupytext puts two behind a function."""
-    return re.sub(r"\n+# %%", "\n# %%", source).splitlines()
+def cells_of(source: str) -> list[str]:
+    """The lines of a source after its head, but for blank ones between cells: jupytext puts two after a function."""
+    return re.sub(r"\n+# %%", "\n# %%", source.split("# ---\n", 2)[-1]).splitlines()
 
 
 def strings(value: object) -> Iterator[str]:
@@ -161,6 +190,7 @@ RULES = [
     breaks_plainness,
     breaks_privacy,
     breaks_figures,
+    breaks_labels,
     breaks_parameters,
 ]
 
@@ -179,11 +209,17 @@ def test_notebook_is_in_step_with_its_source(source):
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_source_begins_with_the_head_that_jupytext_writes(source):
+    """Else the first to save the notebook in Jupyter would change the head of the source."""
+    assert source.read_text(encoding="utf-8").startswith(HEAD), f"the head of {source.name} must be\n{HEAD}"
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_notebook_leads_back_to_its_source(source):
     """So that jupytext, where it is used in Jupyter, changes the source only where the notebook was changed."""
     notebook = jupytext.read(source.with_suffix(".ipynb"))
     back = jupytext.writes(notebook, fmt="py:percent")
-    assert without_gaps(back) == without_gaps(source.read_text(encoding="utf-8"))
+    assert cells_of(back) == cells_of(source.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -199,7 +235,11 @@ def good() -> NotebookNode:
     """A notebook that keeps every rule."""
     figure = new_output(
         "display_data",
-        {"image/png": "QUJD", "text/plain": "A curve.", FIGURE: {"axes": [{"xlabel": "step"}]}},
+        {
+            "image/png": "QUJD",
+            "text/plain": "A curve.",
+            FIGURE: {"axes": [{"xlabel": "step", "ylabel": "loss", "lines": []}]},
+        },
         metadata={"image/png": {"alt": "A curve."}},
     )
     parameters = "from typing import Optional\n\nn: int = 3  # a number\nepochs: Optional[int] = None  # of training"
@@ -305,6 +345,18 @@ def test_figures_without_words_or_too_large_are_found():
         "cell 4 (Small): the image has no alt text",
         "cell 4 (Small): the image has no description that a test can compare",
         "cell 4 (Small): the image takes 300,003 bytes",
+    ]
+
+
+def test_figures_that_lost_a_label_are_found():
+    notebook = good()
+    axes = notebook.cells[3].outputs[0].data[FIGURE]["axes"][0]
+    del axes["xlabel"]
+    assert breaks_labels(notebook) == ["cell 4 (Small): the figure has no label on x"]
+    del axes["ylabel"]
+    assert breaks_labels(notebook) == [
+        "cell 4 (Small): the figure has an axis y without a label",
+        "cell 4 (Small): the figure has no label on x",
     ]
 
 
