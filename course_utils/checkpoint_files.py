@@ -62,17 +62,16 @@ def fetch(name: str) -> Path:
 
 
 def state(entry: Entry) -> str:
-    """Whether the file of a registry entry is VERIFIED, MISSING or UNRECOGNISED. Changes nothing.
-
-    Raises:
-        OSError: if the file is there and cannot be read.
-    """
+    """Whether the file of a registry entry is VERIFIED, MISSING or UNRECOGNISED. Changes nothing."""
     path = checkpoint_dir() / entry.file
     if not os.path.lexists(path):
         return MISSING
     if entry.size is not None and path.is_file() and path.stat().st_size != entry.size:
         return UNRECOGNISED
-    return VERIFIED if path.is_file() and entry.recognises(path.read_bytes()) else UNRECOGNISED
+    try:
+        return VERIFIED if path.is_file() and entry.recognises(path.read_bytes()) else UNRECOGNISED
+    except PermissionError:
+        return UNRECOGNISED
 
 
 def set_aside(path: Path) -> Path:

@@ -138,7 +138,7 @@ def make(name: str) -> None:
     (entry,) = _registered_checkpoints([name])
     try:
         metrics = make_anew(entry)
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         raise click.UsageError(str(error)) from error
     click.echo(f"{name}: {', '.join(f'{metric} = {value:.4f}' for metric, value in metrics.items())}")
 
@@ -147,7 +147,10 @@ def _registered_checkpoints(names: Sequence[str]) -> list["Entry"]:
     """The registry's entries of these names; of none, all."""
     from course_utils.registry import read
 
-    entries = read()
+    try:
+        entries = read()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
     for name in names:
         if name not in entries:
             raise click.UsageError(f"there is no checkpoint {name!r}; there are: {', '.join(entries)}")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from itertools import count
 
 import pooch
 import requests
@@ -84,14 +85,14 @@ def download(entry: Entry, patience: Patience | None = None) -> bytes:
     for url in entry.urls:
         try:
             return _from_mirror(url, entry, patience or PATIENCE)
-        except (_TemporaryError, _FinalError) as error:
+        except _FinalError as error:
             failures.append(f"{url}: {_one_line(error)}")
     raise DownloadError("; ".join(failures))
 
 
 def _from_mirror(url: str, entry: Entry, patience: Patience) -> bytes:
     pause = patience.pause
-    for attempt in range(1, patience.attempts + 1):
+    for attempt in count(1):
         try:
             content = _receive(url, entry, patience)
             if not entry.recognises(content):
@@ -99,11 +100,10 @@ def _from_mirror(url: str, entry: Entry, patience: Patience) -> bytes:
             return content
         except _TemporaryError as error:
             asked = error.wait_seconds or 0.0
-            if attempt == patience.attempts or asked > patience.longest_pause:
+            if attempt >= patience.attempts or asked > patience.longest_pause:
                 raise _FinalError(f"{error} (attempts: {attempt})") from error
             time.sleep(max(asked, min(pause, patience.longest_pause)))
             pause *= 2
-    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 def _receive(url: str, entry: Entry, patience: Patience) -> bytes:

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import urljoin
 
@@ -89,11 +90,11 @@ def stand_in(name: str) -> str | None:
     return next((entry.name for entry in entries.values() if entry.stands_in_for == name), None)
 
 
-def update(name: str, facts: Mapping[str, Any], made: Mapping[str, Any]) -> None:
-    """Write facts into an entry, and add to what it says of how the file was made. Comments and order stay.
+def toml_writer() -> ModuleType:
+    """The package that writes TOML and keeps comments; only maintainers need it.
 
     Raises:
-        ImportError: if the package that writes TOML is not installed.
+        ImportError: if it is not installed.
     """
     try:
         import tomlkit
@@ -101,6 +102,16 @@ def update(name: str, facts: Mapping[str, Any], made: Mapping[str, Any]) -> None
         raise ImportError(
             "writing the registry needs tomlkit; install it with: pip install 'transformer-course[maintain]'"
         ) from error
+    return tomlkit
+
+
+def update(name: str, facts: Mapping[str, Any], made: Mapping[str, Any]) -> None:
+    """Write facts into an entry, and add to what it says of how the file was made. Comments and order stay.
+
+    Raises:
+        ImportError: as `toml_writer`.
+    """
+    tomlkit = toml_writer()
     document = tomlkit.parse(PATH.read_text(encoding="utf-8"))
     entry = document["checkpoints"][name]
     entry.update(facts)

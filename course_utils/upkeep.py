@@ -56,8 +56,12 @@ def _moved_metrics(entry: Entry, say: Callable[[str], None]) -> list[str]:
     if "with" not in entry.measured:
         say(f"{entry.name}: not measured again; its metrics are of {entry.measured['on']}")
         return []
+    try:
+        metrics = measured_metrics(entry)
+    except ValueError as error:  # the registered file itself is unsafe, or does not fit
+        return [f"{entry.name}: {error}"]
     moved = []
-    for name, value in measured_metrics(entry).items():
+    for name, value in metrics.items():
         recorded = entry.metrics.get(name)
         say(f"{entry.name}: {name} = {value:.4f}, in the registry {recorded}")
         if recorded is None or abs(value - recorded) > TOLERANCE:
@@ -90,9 +94,11 @@ def make(entry: Entry) -> dict[str, float]:
 
     Raises:
         ValueError: if the entry has no function to train it, as for a published checkpoint.
+        ImportError: as `registry.toml_writer`; before anything is trained.
     """
     if "function" not in entry.made:
         raise ValueError(f"{entry.name} was not made by this course ({entry.made['command']}): it cannot be made here")
+    registry.toml_writer()
     from course_utils import checkpoints
 
     train = _imported(entry.made["function"])

@@ -1,6 +1,7 @@
 """The commands `course checkpoints`, and the upkeep behind them."""
 
 import re
+import sys
 import tomllib
 
 import pytest
@@ -77,6 +78,12 @@ def test_a_name_that_is_not_registered_is_wrong_usage(world, command):
     assert result.exit_code == 2 and "there is no checkpoint 'tinny'; there are: tiny" in result.output
 
 
+def test_a_base_url_that_is_none_is_wrong_usage(world, monkeypatch):
+    monkeypatch.setenv("COURSE_CHECKPOINT_URL", "saved_models")
+    result = course()
+    assert result.exit_code == 2 and "COURSE_CHECKPOINT_URL" in result.output
+
+
 @pytest.mark.parametrize(("content", "code"), [(None, 0), (CONTENT, 0), (b"cut off", 1)])
 def test_verify_exits_with_1_for_an_unrecognised_file_and_leaves_it(world, content, code):
     if content is not None:
@@ -123,6 +130,14 @@ class TestMeasuring:
         assert course("verify", "--measure").exit_code == 0
         assert world.server.requests == []
 
+    @pytest.mark.fault("malicious pickle, measured")
+    def test_an_unsafe_file_exits_with_1(self, world):
+        content = b"\x80\x04cos\nsystem\n."
+        world.path.write_bytes(content)
+        world.register(content=content, more=RECORDED.format(test_acc=0.5, val_acc=0.5))
+        result = course("verify", "--measure")
+        assert result.exit_code == 1 and "nothing of it was run" in result.output
+
     def test_metrics_that_cannot_be_measured_here_are_said(self, world):
         world.register(more=f'[checkpoints.{NAME}.measured]\non = "images, as published"\n')
         world.path.write_bytes(CONTENT)
@@ -155,13 +170,21 @@ class TestMaking:
         assert checkpoints.load(ReversePredictor, NAME).hparams.model_dim == 8
         assert course("verify").exit_code == 0
 
-    def test_making_twice_gives_the_same_file_and_entry(self, world):
+    def test_making_twice_gives_the_same_file_and_entry(self, world, monkeypatch):
         world.register(more=MADE)
+        monkeypatch.setattr(upkeep, "_circumstances", lambda: {"commit": "abc"})  # nobody commits or crosses midnight
         texts = []
         for _ in range(2):
             assert course("make", NAME).exit_code == 0
             texts.append(world.registry.read_text())
         assert texts[0] == texts[1]
+
+    def test_without_the_package_that_writes_toml_nothing_is_trained(self, world, monkeypatch):
+        world.register(more=MADE)
+        monkeypatch.setitem(sys.modules, "tomlkit", None)
+        result = course("make", NAME)
+        assert result.exit_code == 2 and "transformer-course[maintain]" in result.output
+        assert world.files() == []
 
     def test_a_published_checkpoint_cannot_be_made(self, world):
         world.register(more=f'[checkpoints.{NAME}.made]\ncommand = "a tutorial"\n')

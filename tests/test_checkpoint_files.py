@@ -271,6 +271,7 @@ def test_an_unreadable_file_is_one_sentence(world, open_folder):
     (open_folder / FILE).write_bytes(CONTENT)
     (open_folder / FILE).chmod(0)
     output, _ = as_nobody(world, open_folder)
+    assert "is not the registered one" in output
     assert_says_what_is_wrong_with_the_folder(output, open_folder, "Permission denied")
 
 
