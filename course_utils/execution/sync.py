@@ -89,20 +89,7 @@ def sync(source: Path, on_cell: CellCallback = lambda done, total: None, package
     Raises:
         SyncError: if a cell fails or a file cannot be read; the old notebook stays.
     """
-    comparison = compare(source, package)
-    if comparison.stale:
-        start = time.perf_counter()
-        try:
-            make_outputs(comparison.wanted, source.parent, on_cell)
-        except NotebookFailedError as error:
-            raise SyncError(f"{source.name}, {error}") from error
-        _note_origin(comparison.wanted, comparison.files)
-        _write(comparison.wanted, comparison.target)
-        return f"executed in {time.perf_counter() - start:.0f} s, as {comparison.stale}"
-    if comparison.difference:
-        _write(comparison.wanted, comparison.target)
-        return f"rewritten with its outputs kept, as {comparison.difference}"
-    return "up to date"
+    return _mend(compare(source, package), on_cell)
 
 
 def sync_all(sources: Sequence[Path], console: Console) -> bool:
@@ -115,8 +102,12 @@ def sync_all(sources: Sequence[Path], console: Console) -> bool:
     for number, source in enumerate(sources, start=1):
         title = f"[{number}/{len(sources)}] {source.stem}"
         try:
-            with progress_line(console, title) as on_cell:
-                done = sync(source, on_cell)
+            comparison = compare(source)
+            if comparison.stale:
+                with progress_line(console, title) as on_cell:
+                    done = _mend(comparison, on_cell)
+            else:
+                done = _mend(comparison)
         except SyncError as error:
             failed, done = True, f"FAILED: {error}"
         console.print(f"{title}: {done}", markup=False, highlight=False, soft_wrap=True)
@@ -148,6 +139,23 @@ def check(source: Path, package: Path = _PACKAGE) -> str:
 def as_text(notebook: nbformat.NotebookNode) -> str:
     """The notebook as it stands in its file."""
     return nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
+
+
+def _mend(comparison: Comparison, on_cell: CellCallback = lambda done, total: None) -> str:
+    """Write what a comparison found to be wrong anew; say what was done."""
+    if comparison.stale:
+        start = time.perf_counter()
+        try:
+            make_outputs(comparison.wanted, comparison.source.parent, on_cell)
+        except NotebookFailedError as error:
+            raise SyncError(f"{comparison.source.name}, {error}") from error
+        _note_origin(comparison.wanted, comparison.files)
+        _write(comparison.wanted, comparison.target)
+        return f"executed in {time.perf_counter() - start:.0f} s, as {comparison.stale}"
+    if comparison.difference:
+        _write(comparison.wanted, comparison.target)
+        return f"rewritten with its outputs kept, as {comparison.difference}"
+    return "up to date"
 
 
 def _why_stale(wanted: nbformat.NotebookNode, old: nbformat.NotebookNode, files: Mapping[str, str]) -> str:

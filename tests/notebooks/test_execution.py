@@ -51,6 +51,19 @@ def test_notebook_trains_where_its_checkpoint_is_absent(notebook, tmp_path, monk
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "workers"), [("root", []), ("elsewhere", ["-n", "2", "--dist", "loadfile"])], ids=["root", "elsewhere"]
+)
+def test_outputs_come_again(place, workers, tmp_path):
+    """The regression test of the outputs, `pytest --nbval`, as a user calls it."""
+    folder = {"root": ROOT, "elsewhere": tmp_path}[place]
+    command = [sys.executable, "-m", "pytest", "--nbval", os.path.relpath(ROOT / "notebooks", folder), "-q", *workers]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
+    assert run.returncode == 0, run.stdout
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["root", "notebooks", "elsewhere"])
 def test_one_epoch_from_any_folder(place, tmp_path):
     folder = {"root": ROOT, "notebooks": ROOT / "notebooks", "elsewhere": tmp_path}[place]
