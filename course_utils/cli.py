@@ -44,6 +44,10 @@ def run(notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], ou
     chosen = notebooks or tuple(sorted((anchor() / "notebooks").glob("*.ipynb")))
     if not chosen:
         raise click.UsageError("no notebooks given, and there is no folder notebooks/ with some here")
+    if len({notebook.name for notebook in chosen}) < len(chosen):
+        raise click.UsageError(
+            "two notebooks have the same name, and so would their executed copies; run one at a time"
+        )
     console = Console()
     if not console.is_terminal:
         console.width = 120  # a log has no width of its own

@@ -138,6 +138,12 @@ def test_a_parameter_of_a_notebook_that_lost_the_tag_is_refused(tmp_path, no_ker
     assert "'n'" in result.output
 
 
+def test_two_notebooks_of_one_name_are_refused_because_one_copy_would_replace_the_other(tmp_path, no_kernel):
+    result = course_run(*(write(tmp_path / folder / "08_same.ipynb", "1") for folder in ("one", "two")))
+    assert result.exit_code == 2
+    assert "same name" in result.output
+
+
 @pytest.mark.parametrize("arguments", [["-p", "n"], ["missing.ipynb"], ["--colour"], ["."]])
 def test_wrong_usage_has_exit_code_2(arguments, no_kernel):
     assert course_run(*arguments).exit_code == 2

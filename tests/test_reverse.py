@@ -2,7 +2,14 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from course_utils.reverse import RECIPES, ReverseDataset, ReversePredictor, reverse_loaders, train_reverse
+from course_utils.reverse import (
+    RECIPES,
+    ReverseDataset,
+    ReversePredictor,
+    measure_reverse,
+    reverse_loaders,
+    train_reverse,
+)
 from course_utils.training import test as accuracy_on
 
 
@@ -119,6 +126,7 @@ class TestTrainReverse:
         assert model.hparams.max_iters == 100
         assert metrics.keys() == {"test_acc", "val_acc"}
         assert all(type(value) is float and 0.05 < value < 0.9 for value in metrics.values())
+        assert measure_reverse(model) == metrics
 
     def test_the_quick_recipe_solves_the_task(self, no_checkpoints):
         _, metrics = train_reverse(checkpoint="none")
