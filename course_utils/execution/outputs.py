@@ -25,6 +25,7 @@ def make_outputs(notebook: nbformat.NotebookNode, folder: Path, on_cell: CellCal
 
     Raises:
         NotebookFailedError: naming the cell and the exception.
+        KeyboardInterrupt: on Ctrl-C, after the kernel has ended.
     """
     metadata = notebook.metadata.copy()
     client = NotebookClient(
@@ -39,6 +40,10 @@ def make_outputs(notebook: nbformat.NotebookNode, folder: Path, on_cell: CellCal
     )
     try:
         client.execute()
+    except AssertionError as error:
+        if client.km is None:  # the client ended its kernel on Ctrl-C, and stumbles over that
+            raise KeyboardInterrupt from error
+        raise
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise NotebookFailedError(_failure(notebook, error)) from error
     finally:

@@ -3,6 +3,10 @@
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -402,6 +406,42 @@ def test_command_reports_failures_and_goes_on(source, tmp_path):
     assert result.exit_code == 1
     assert "[1/2] bad: FAILED: bad.py, cell 1: ZeroDivisionError: division by zero" in result.output
     assert "[2/2] small: up to date" in result.output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signal to one process")
+def test_interrupted_command_ends_its_kernel_and_leaves_no_file(tmp_path):
+    path = tmp_path / "slow.py"
+    path.write_text(
+        "# %%\nimport os, time\nfrom pathlib import Path\n\n"
+        "Path('pid.part').write_text(str(os.getpid()))\nPath('pid.part').rename('pid')\ntime.sleep(300)\n"
+    )
+    command = [sys.executable, "-c", "from course_utils.cli import main; main()", "sync", str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    pid = tmp_path / "pid"
+    wait_until(pid.exists)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Aborted!" in output
+    assert "Traceback" not in output.replace("Exception in message handler:\nTraceback", "")  # the dying kernel's
+    kernel = int(pid.read_text())
+    wait_until(lambda: not is_running(kernel))
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["pid", "slow.py"]
+
+
+def wait_until(condition, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_command_refuses_a_derived_file(source):
