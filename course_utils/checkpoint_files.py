@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from course_utils import registry
 from course_utils.atomic import write_atomically
-from course_utils.downloads import DownloadError, download
+from course_utils.downloads import DownloadError, download, offline
 from course_utils.paths import checkpoint_dir
 from course_utils.registry import BASE_URL_VARIABLE, Entry
 
@@ -92,11 +92,6 @@ def only_one_process(path: Path) -> Iterator[None]:
     # The system drops this lock when its process ends, however it ends.
     with FileLock(path.with_name(f".{path.name}.lock"), timeout=_SECONDS_TO_WAIT_FOR_OTHERS):
         yield
-
-
-def offline() -> bool:
-    """Whether COURSE_OFFLINE switches the network off: set, and neither empty nor 0."""
-    return os.environ.get("COURSE_OFFLINE", "").strip().lower() not in ("", "0", "false", "no")
 
 
 def _fetch_missing(entry: Entry, path: Path) -> None:

@@ -85,6 +85,33 @@ def sync(sources: tuple[Path, ...], only_check: bool) -> None:
         raise SystemExit(1)
 
 
+@main.command()
+@click.option("--images", default="cifar100", show_default=True, help="The image set.")
+@click.option("--backbone", default="efficientnet_lite0", show_default=True, help="What turns an image into features.")
+@click.option("--size", type=click.IntRange(min=1), help="Pixels to bring images to.  [default: the backbone's]")
+@click.option("--mirrored", is_flag=True, help="Exchange left and right of the images.")
+@click.option("--precision", default="float32", show_default=True, help="float32 or bfloat16, which is faster.")
+@click.option("--shard", metavar="I/N", default="1/1", help="Do only the part I of N, so that machines share the work.")
+@click.option("--workers", type=click.IntRange(min=1), help="Batches at the same time on a CPU.  [default: its cores]")
+def features(
+    images: str, backbone: str, size: int | None, mirrored: bool, precision: str, shard: str, workers: int | None
+) -> None:
+    """Compute features of images once and keep them, in the folder PATH_FEATURES.
+
+    It can be stopped at any time, and goes on where it was. Parts made on several machines become one where the
+    folders of chunks that they leave are copied together, and the command is called without --shard.
+    Exit code: 0 if all went well, 1 if images or packages are missing, 2 for wrong usage.
+    """
+    from course_utils.feature_cache import command
+
+    try:
+        command(images, backbone, size, mirrored, precision, shard, workers, say=click.echo)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    except (ImportError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
 @main.group(invoke_without_command=True)
 @click.pass_context
 def checkpoints(context: click.Context) -> None:

@@ -5,6 +5,7 @@ happens to the process. That suits the files of this course, which have some meg
 """
 
 import io
+import os
 import textwrap
 import threading
 import time
@@ -88,6 +89,11 @@ def download(entry: Entry, patience: Patience | None = None) -> bytes:
         except _FinalError as error:
             failures.append(f"{url}: {_one_line(error)}")
     raise DownloadError("; ".join(failures))
+
+
+def offline() -> bool:
+    """Whether COURSE_OFFLINE switches the network off: set, and neither empty nor 0."""
+    return os.environ.get("COURSE_OFFLINE", "").strip().lower() not in ("", "0", "false", "no")
 
 
 def _from_mirror(url: str, entry: Entry, patience: Patience) -> bytes:

@@ -26,6 +26,14 @@ def checkpoint_dir() -> Path:
     return _folder("PATH_CHECKPOINT", "saved_models")
 
 
+def feature_dir() -> Path:
+    """Folder of extracted features: the environment variable PATH_FEATURES, by default data/features/.
+
+    It does not follow PATH_DATASETS, which may be a folder that cannot be written to.
+    """
+    return _folder("PATH_FEATURES", "data/features")
+
+
 def runs_dir() -> Path:
     """Folder for what a run leaves behind (logs, executed notebooks): runs/."""
     return anchor() / "runs"

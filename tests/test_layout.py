@@ -20,18 +20,20 @@ ARROWS = {
     "predictor": {"encoder", "positions", "schedule"},
     "training": {"checkpoints", "registry"},
     "reverse": {"predictor", "training"},
-    "anomaly": {"predictor", "training", "features", "images"},
-    "features": {"images", "downloads"},
-    "images": {"downloads"},
+    "anomaly": {"predictor", "training", "feature_cache", "features", "images"},
+    "feature_cache": {"features", "images"},
+    "features": {"backbones", "images", "stacked"},
+    "images": {"cifar100", "image_order", "stacked"},
+    "cifar100": {"downloads", "image_order"},
     "plotting": {"figure_description"},
     "checkpoints": {"checkpoint_files", "registry"},
     "checkpoint_files": {"downloads", "registry"},
     "downloads": {"registry", "download_progress"},
     "upkeep": {"checkpoints", "checkpoint_files", "registry"},
 }
-LEAVES = {"batches", "paths", "progress", "results", "atomic", "threads"}
+LEAVES = {"batches", "paths", "progress", "work_progress", "results", "atomic", "threads"}
 NOT_FOR_TEACHING = {"execution", "checks", "cli", "upkeep"}
-DATA = {"images", "features", "batches"}
+DATA = {"images", "cifar100", "stacked", "features", "feature_cache", "backbones", "batches"}
 MODELS = {"encoder", "predictor", "training", "reverse", "anomaly", "checkpoints"}
 ABOUT_PATHS = {"tests/notebooks/test_committed.py"}  # shows such paths to the code that refuses them
 
