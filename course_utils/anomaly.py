@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytorch_lightning as pl
@@ -11,10 +12,11 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from course_utils.batches import WholeBatch, eval_loader, train_loader
-from course_utils.features import extract
+from course_utils.feature_cache import cached_features
+from course_utils.features import default_size
 from course_utils.images import ImageSet, load_images
 from course_utils.predictor import TransformerPredictor
-from course_utils.training import Loaders, Recipe, load_or_fit, recipe_of, test
+from course_utils.training import Loaders, Recipe, is_published, load_or_fit, recipe_of, test
 
 # The published recipe (for CIFAR-100 and ResNet-34), and one of a size for digits on a laptop.
 RECIPES = {
@@ -49,6 +51,17 @@ RECIPES = {
         gradient_clip_val=2.0,
     ),
 }
+# The quick profile on photographs, of which there are many more: some minutes on a laptop, once there are features.
+_QUICK_ON_PHOTOGRAPHS = replace(
+    RECIPES["quick"],
+    model={**RECIPES["quick"].model, "model_dim": 256, "lr": 5e-4},
+    max_epochs=3,
+)
+
+
+def recipes_for(images: str) -> dict[str, Recipe]:
+    """The recipe of each profile on an image set."""
+    return RECIPES if images == "digits" else {**RECIPES, "quick": _QUICK_ON_PHOTOGRAPHS}
 
 
 class SetAnomalyDataset(Dataset):
@@ -64,6 +77,8 @@ class SetAnomalyDataset(Dataset):
         train: draw new companions at each access, from torch's global generator (which a DataLoader seeds for each
             worker and epoch). Otherwise they are drawn once and stay.
         seed: of the fixed sets; a training set does not use it.
+        rows: the row of img_feats that belongs to each image, [N], where img_feats has those of other images as well
+            (of another split, say) and may be too large to be copied; None: image i has row i.
 
     Raises:
         ValueError: if sizes do not fit together, there is only one class, or a class has too few images for a set.
@@ -77,12 +92,15 @@ class SetAnomalyDataset(Dataset):
         set_size: int = 10,
         train: bool = True,
         seed: int = 0,
+        *,
+        rows: Tensor | np.ndarray | Sequence[int] | None = None,
     ):
         self.img_feats = _as_tensor(img_feats)
         self.labels = _integer_labels(labels)
+        self.rows = None if rows is None else _as_tensor(rows).long()
         self.set_size = set_size
         self.train = train
-        _check_sizes(self.img_feats, self.labels, set_size)
+        _check_sizes(self.img_feats, self.labels, self.rows, set_size)
 
         # The images sorted by class: class c (by rank) owns the positions first[c] to first[c] + count[c] - 1.
         classes, self._class_of, self._count = self.labels.unique(return_inverse=True, return_counts=True)
@@ -111,7 +129,8 @@ class SetAnomalyDataset(Dataset):
         fixed = self._fixed_companions
         companions = self._draw_companions(odd) if fixed is None else fixed[odd]
         members = torch.cat([companions, odd[:, None]], dim=1)  # [B, set_size]
-        features = self.img_feats.index_select(0, members.flatten()).unflatten(0, members.shape)
+        rows = members if self.rows is None else self.rows[members]
+        features = self.img_feats.index_select(0, rows.flatten()).unflatten(0, rows.shape)
         positions = torch.full((len(odd),), self.set_size - 1)
         return WholeBatch(features, members, positions)
 
@@ -154,8 +173,16 @@ def _integer_labels(labels: Tensor | np.ndarray | Sequence[int]) -> Tensor:
     return labels.long()
 
 
-def _check_sizes(img_feats: Tensor, labels: Tensor, set_size: int) -> None:
-    if img_feats.dim() != 2 or labels.dim() != 1 or len(img_feats) != len(labels):
+def _check_sizes(img_feats: Tensor, labels: Tensor, rows: Tensor | None, set_size: int) -> None:
+    if rows is not None:
+        if rows.shape != labels.shape:
+            raise ValueError(f"rows must be [N] like the labels, got {list(rows.shape)} and {list(labels.shape)}")
+        if len(rows) and not 0 <= rows.min() <= rows.max() < len(img_feats):
+            raise ValueError(
+                f"rows must lie between 0 and {len(img_feats) - 1}, the last row of img_feats, "
+                f"got {int(rows.min())} to {int(rows.max())}"
+            )
+    if img_feats.dim() != 2 or labels.dim() != 1 or (rows is None and len(img_feats) != len(labels)):
         raise ValueError(
             f"img_feats must be [N, D] and labels [N] with the same N, "
             f"got {list(img_feats.shape)} and {list(labels.shape)}"
@@ -214,13 +241,13 @@ def anomaly_datasets(
 
     Args:
         image_set: gives the labels and the splits.
-        features: [N, D], one row for each of its images.
+        features: [N, D], one row for each of its images; it is not copied, and may be memory-mapped.
         set_size: images in a set.
         seed: of the fixed sets.
     """
     labels = torch.from_numpy(image_set.labels)
     return {
-        split: SetAnomalyDataset(features[indices], labels[indices], set_size, train=split == "train", seed=seed)
+        split: SetAnomalyDataset(features, labels[indices], set_size, train=split == "train", seed=seed, rows=indices)
         for split, indices in image_set.splits.items()
     }
 
@@ -229,6 +256,7 @@ def train_anomaly(
     *,
     images: str = "digits",
     backbone: str = "pixels",
+    image_size: int | None = None,
     set_size: int = 10,
     profile: str = "quick",
     checkpoint: str = "auto",
@@ -241,7 +269,8 @@ def train_anomaly(
 
     Args:
         images: name of the image set, as in `images.load_images`.
-        backbone: name of the features, as in `features.extract`.
+        backbone: name of the features, as in `features.extract`. They are computed if they are not in the cache yet.
+        image_size: height and width in pixels that images are brought to; None for the backbone's own.
         set_size: images in a set, the odd one included.
         profile: "quick" (for a laptop) or "full" (the published recipe, for a GPU).
         checkpoint: "auto", "required" or "none", as in `training.load_or_fit`.
@@ -252,15 +281,18 @@ def train_anomaly(
 
     Returns:
         The model, the best one by validation, and {"test_acc": ..., "val_acc": ..., "train_acc": ...}:
-        shares of sets whose odd one is found.
+        shares of sets whose odd one is found. Of a published model only the test accuracy: it was trained and
+        validated on other parts of the training images than ours.
 
     Raises:
         ValueError: for an unknown name, profile or choice of checkpoint.
         CheckpointMissingError: if the checkpoint is required and not there.
     """
     image_set = load_images(images)
-    features = extract(image_set.images, backbone)
-    recipe = recipe_of(RECIPES, profile, {"input_dim": features.size(1), **model_kwargs})
+    recipe = recipe_of(recipes_for(images), profile, model_kwargs)
+    anomaly_datasets(image_set, torch.empty(len(image_set.labels), 0), set_size)  # refused now, not after the features
+    features = cached_features(image_set, backbone, image_size)
+    recipe = replace(recipe, model={"input_dim": features.size(1), **recipe.model})
     datasets = anomaly_datasets(image_set, features, set_size, seed)
     loaders = Loaders(
         train=train_loader(datasets["train"], recipe.batch_size),
@@ -271,31 +303,51 @@ def train_anomaly(
         AnomalyPredictor,
         recipe,
         loaders,
-        name=f"anomaly_{images}_{backbone}",
+        name=checkpoint_name(images, backbone, image_size),
         checkpoint=checkpoint,
         max_epochs=max_epochs,
         seed=seed,
         callbacks=callbacks,
     )
-    return model, _measure(model, image_set, features, set_size, seed)
+    splits = ("test",) if is_published(model) else ("test", "val", "train")
+    return model, _measure(model, image_set, features, set_size, seed, splits)
+
+
+def checkpoint_name(images: str, backbone: str, image_size: int | None = None) -> str:
+    """The name of the checkpoint of a model that sees these features."""
+    of_another_size = "" if image_size in (None, default_size(backbone)) else f"_{image_size}"
+    return f"anomaly_{images}_{backbone}{of_another_size}"
 
 
 def measure_anomaly(
-    model: AnomalyPredictor, *, images: str = "digits", backbone: str = "pixels", set_size: int = 10, seed: int = 42
+    model: AnomalyPredictor,
+    *,
+    images: str = "digits",
+    backbone: str = "pixels",
+    image_size: int | None = None,
+    set_size: int = 10,
+    seed: int = 42,
 ) -> dict[str, float]:
     """The metrics of a trained model, on the sets that `train_anomaly` tests with; its arguments, its metrics."""
     image_set = load_images(images)
-    return _measure(model, image_set, extract(image_set.images, backbone), set_size, seed)
+    features = cached_features(image_set, backbone, image_size)
+    return _measure(model, image_set, features, set_size, seed)
 
 
 def _measure(
-    model: AnomalyPredictor, image_set: ImageSet, features: Tensor, set_size: int, seed: int
+    model: AnomalyPredictor,
+    image_set: ImageSet,
+    features: Tensor,
+    set_size: int,
+    seed: int,
+    splits: Sequence[str] = ("test", "val", "train"),
 ) -> dict[str, float]:
+    """The accuracy on each split, on sets that the seed fixes."""
     labels = torch.from_numpy(image_set.labels)
 
     def accuracy(split: str) -> float:
-        chosen = image_set.splits[split]
-        fixed_sets = SetAnomalyDataset(features[chosen], labels[chosen], set_size, train=False, seed=seed)
+        rows = image_set.splits[split]
+        fixed_sets = SetAnomalyDataset(features, labels[rows], set_size, train=False, seed=seed, rows=rows)
         return test(model, eval_loader(fixed_sets, batch_size=256))
 
-    return {"test_acc": accuracy("test"), "val_acc": accuracy("val"), "train_acc": accuracy("train")}
+    return {f"{split}_acc": accuracy(split) for split in splits}

@@ -10,7 +10,7 @@ from torch import Tensor
 from course_utils.backbones import BACKBONES, backbone, build, fold_batch_norm, weights_hash
 from course_utils.stacked import Stacked
 
-__all__ = ["BACKBONES", "Extractor", "extract"]
+__all__ = ["BACKBONES", "Extractor", "default_size", "extract"]
 
 PRECISIONS = ("float32", "bfloat16")
 # Whoever changes what an extraction computes, by a rounding even, counts this up: features cached before are then
@@ -37,6 +37,15 @@ def extract(images: np.ndarray | Stacked, backbone: str = "pixels", size: int | 
         ImportError: if a package is not installed that the backbone comes from.
     """
     return Extractor(backbone, size).features(images)
+
+
+def default_size(name: str) -> int | None:
+    """Height and width in pixels that a backbone brings images to unless it is told otherwise; None: as they are.
+
+    Raises:
+        ValueError: for an unknown backbone.
+    """
+    return backbone(name).size
 
 
 class Extractor:
@@ -74,7 +83,7 @@ class Extractor:
         self.mirrored = mirrored
         self.precision = precision
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        self.batch_size = _BATCH[self.device]
+        self.batch_size = _BATCH[_kind(self.device)]
         network = build(name, size)
         self.has_weights = bool(network.state_dict())
         self.weights_hash = weights_hash(network)
@@ -85,7 +94,9 @@ class Extractor:
     @property
     def numerics(self) -> str:
         """What the rounding of the features depends on, in a word."""
-        kind = "tf32" if (self.precision, self.device) == ("float32", "cuda") else self.precision  # of convolutions
+        kind = (
+            "tf32" if (self.precision, _kind(self.device)) == ("float32", "cuda") else self.precision
+        )  # of convolutions
         return f"{kind}-{NUMERICS}"
 
     def features(self, images: np.ndarray | Stacked, tick: Callable[[int], None] = lambda count: None) -> Tensor:
@@ -101,7 +112,7 @@ class Extractor:
         """
         check_images(images)
         batches = []
-        half = torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.precision == "bfloat16")
+        half = torch.autocast(_kind(self.device), dtype=torch.bfloat16, enabled=self.precision == "bfloat16")
         with torch.inference_mode(), half:
             for start in range(0, len(images), self.batch_size):
                 batch = images[start : start + self.batch_size]
@@ -130,6 +141,14 @@ class Extractor:
         if not features.isfinite().all():
             raise ValueError(f"the backbone {self.name!r} gave features that are no finite numbers")
         return features
+
+
+def _kind(device: str) -> str:
+    """The kind of a device, such as cuda of cuda:1."""
+    kind = torch.device(device).type
+    if kind not in _BATCH:
+        raise ValueError(f"device must be one of {', '.join(_BATCH)}, got {device!r}")
+    return kind
 
 
 def check_images(images: np.ndarray | Stacked) -> None:

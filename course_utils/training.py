@@ -142,6 +142,11 @@ def load_or_fit(
     return fit(model, loaders, name=name, max_epochs=epochs, recipe=recipe, callbacks=callbacks)
 
 
+def is_published(model: pl.LightningModule) -> bool:
+    """Whether `load_or_fit` found a model that was published elsewhere, and so trained on other splits than ours."""
+    return getattr(model, "published_checkpoint", False)
+
+
 def fit(
     model: pl.LightningModule,
     loaders: Loaders,
@@ -233,6 +238,7 @@ def _load(
                 break
         else:
             print(f"Loaded {which}: nothing was trained.")
+            model.published_checkpoint = candidate == published
             return model
     print(f"Training, because {' and '.join(obstacles)}.")
     return None

@@ -1,0 +1,23 @@
+"""Rules that find the odd one of a set without being trained: what a set model has to beat."""
+
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def cosine_rule(sets: Tensor) -> Tensor:
+    """The image of each set whose features are the least similar to those of the others, on average.
+
+    Args:
+        sets: features [..., T, D]. Similarity is the cosine of the angle between two images' features.
+
+    Returns:
+        Positions [...], from 0 to T-1.
+
+    Raises:
+        ValueError: for sets of fewer than 3 images: of two, each is as similar to the other.
+    """
+    if sets.dim() < 2 or sets.size(-2) < 3:
+        raise ValueError(f"sets must be [..., T, D] with T of at least 3, got {list(sets.shape)}")
+    direction = F.normalize(sets, dim=-1)
+    similarity = direction @ direction.transpose(-2, -1)  # [..., T, T]
+    return similarity.sum(dim=-1).argmin(dim=-1)  # the similarity with itself is 1 for each, and changes nothing
