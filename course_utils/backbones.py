@@ -10,13 +10,17 @@ To add one, write a function that makes it and register it:
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+from urllib.parse import urlparse
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from course_utils.downloads import offline
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,10 @@ class Backbone:
     size: int | None = None
     width: int | None = None
     folds: bool = False
+
+
+class WeightsMissingError(FileNotFoundError):
+    """The weights of a backbone are neither there nor could they be downloaded."""
 
 
 class Normalise(nn.Module):
@@ -77,11 +85,14 @@ def build(name: str, size: int | None = None) -> nn.Module:
     Raises:
         ValueError: for an unknown name, or a size below 1.
         ImportError: if a package is not installed that the backbone comes from; names the extra.
+        WeightsMissingError: if its weights are not there and could not be downloaded.
     """
     chosen = backbone(name)
     if size is not None and size < 1:
         raise ValueError(f"the input size of a backbone must be at least 1 pixel, got {size}")
-    return chosen.build(size or chosen.size).eval().requires_grad_(False)
+    with torch.random.fork_rng(devices=[]):  # weights that are about to be replaced use up no random numbers
+        network = chosen.build(size or chosen.size)
+    return network.eval().requires_grad_(False)
 
 
 def weights_hash(network: nn.Module) -> str:
@@ -131,15 +142,28 @@ def _resnet34(size: int | None) -> nn.Module:
     except ImportError as error:
         raise _missing_extra("resnet34", "torchvision", "cifar") from error
     weights = ResNet34_Weights.IMAGENET1K_V1
-    network = resnet34(weights=weights)
+    network = resnet34()
+    network.load_state_dict(_downloaded(weights))
     network.fc = nn.Identity()
-    return _resnet34_sequence(network, weights)
-
-
-def _resnet34_sequence(network: nn.Module, weights) -> nn.Module:
     preset = weights.transforms()
     mean, deviation = ([255 * value for value in values] for values in (preset.mean, preset.std))
     return nn.Sequential(Normalise(mean, deviation), network)
+
+
+def _downloaded(weights) -> Mapping[str, Tensor]:
+    """The tensors of torchvision's weights, from its folder or else from the network, verified by their hash."""
+    folder = Path(torch.hub.get_dir()) / "checkpoints"
+    path = folder / Path(urlparse(weights.url).path).name
+    why = "COURSE_OFFLINE switches the network off"
+    if path.is_file() or not offline():
+        try:
+            return weights.get_state_dict(progress=True, check_hash=True, weights_only=True)
+        except Exception as error:  # torch has no single one for a file that it cannot read
+            why = "the file there is damaged: remove it" if path.is_file() else f"the download failed ({error})"
+    raise WeightsMissingError(
+        f"the weights {path.name} cannot be had from {folder}, and {why}; fetch {weights.url} by hand and put it "
+        f'into that folder, or use another backbone, such as "efficientnet_lite0", whose weights come with its package'
+    ) from None  # torch's own message recommends to load the file unsafely
 
 
 class _Lite(nn.Module):

@@ -25,8 +25,9 @@ import torch
 from filelock import FileLock
 from torch import Tensor
 
+from course_utils import tutorial_features
 from course_utils.atomic import write_atomically
-from course_utils.features import Extractor, check_images
+from course_utils.features import Extractor, check_images, default_size
 from course_utils.images import ImageSet, fingerprint, load_images
 from course_utils.paths import feature_dir
 from course_utils.work_progress import shown_work
@@ -34,7 +35,6 @@ from course_utils.work_progress import shown_work
 CHUNK = 256  # images; a multiple of the batches, which are then the same wherever an extraction begins
 _SECONDS_TO_WAIT_FOR_OTHERS = 24 * 3600.0
 _SECONDS_BETWEEN_LOOKS = 0.25
-_BYTES_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,7 @@ def cached_features(
 
     They lie in the folder PATH_FEATURES (by default data/features) and are read from there as they are needed.
     Features of a backbone without weights (pixels) are as quickly computed as read, and are not kept.
+    Features of ResNet-34 in the tutorial's files are taken if these lie in the checkpoint folder.
 
     Args:
         image_set: as from `images.load_images`.
@@ -110,12 +111,19 @@ def cached_features(
         ImportError: if a package is not installed that the backbone comes from.
     """
     check_images(image_set.images)
+    as_in_the_tutorial = (image_set.name, backbone, mirrored) == ("cifar100", "resnet34", False)
+    if as_in_the_tutorial and size in (None, default_size(backbone)) and tutorial_features.are_there():
+        print("Using the tutorial's feature files in the checkpoint folder.")
+        return tutorial_features.load()
     extractor = Extractor(backbone, size, mirrored=mirrored, precision=precision, device=device)
     if not extractor.has_weights:
         return extractor.features(image_set.images)
     cache = FeatureCache(image_set, extractor)
-    cache.extract(workers=workers)
-    return cache.open()
+    try:
+        return cache.open()
+    except FileNotFoundError:
+        cache.extract(workers=workers)
+        return cache.open()
 
 
 def command(
@@ -167,6 +175,9 @@ class FeatureCache:
     """
 
     def __init__(self, image_set: ImageSet, extractor: Extractor, folder: Path | None = None):
+        check_images(image_set.images)
+        if not len(image_set.images):
+            raise ValueError(f"there are no images in the set {image_set.name!r}")
         self.images = image_set.images
         self.extractor = extractor
         self.key = Key(
@@ -229,7 +240,10 @@ class FeatureCache:
             if not self.is_complete():  # another process was not faster
                 self._compute(self.missing_chunks(shard), workers)
         with self._lock(""):
-            return self.is_complete() or self._join()
+            complete = self.is_complete() or self._join()
+            if complete:
+                shutil.rmtree(self.chunks, ignore_errors=True)
+        return complete
 
     def _all_chunks(self) -> list[slice]:
         count = len(self.images)
@@ -275,8 +289,7 @@ class FeatureCache:
         whole = [chunk for chunk in chunks if self._is_whole(chunk)]
         if len(whole) < len(chunks):
             self._compute([chunk for chunk in chunks if chunk not in whole], workers=None)
-        self._write_joined([self._read_chunk(chunk) for chunk in chunks])
-        shutil.rmtree(self.chunks, ignore_errors=True)
+        self._write_joined(chunks)
         return True
 
     def _is_whole(self, chunk: slice) -> bool:
@@ -294,14 +307,14 @@ class FeatureCache:
         with np.load(self._chunk_path(chunk), allow_pickle=False) as file:
             return file["features"]  # its checksum is verified by reading it
 
-    def _write_joined(self, parts: Sequence[np.ndarray]) -> None:
-        shape = (len(self.images), parts[0].shape[1])
+    def _write_joined(self, chunks: Sequence[slice]) -> None:
+        shape = (len(self.images), self._read_chunk(chunks[0]).shape[1])
         partial = self.path.with_name(f".{self.path.name}.partial")
         with partial.open("wb") as file:
             header = {"descr": "<f4", "fortran_order": False, "shape": shape}
             np.lib.format.write_array_header_1_0(file, header)
-            for part in parts:
-                file.write(np.ascontiguousarray(part, dtype="<f4"))
+            for chunk in chunks:
+                file.write(np.ascontiguousarray(self._read_chunk(chunk), dtype="<f4"))
             file.flush()
             os.fsync(file.fileno())
         partial.replace(self.path)
@@ -337,6 +350,7 @@ def _single_threads(device: str, workers: int | None) -> Iterator[ThreadPoolExec
 
 def _write_chunk(path: Path, features: np.ndarray) -> None:
     """Write a chunk so that it appears whole or not at all; other processes may be writing the same one."""
+    path.parent.mkdir(parents=True, exist_ok=True)  # another process may have joined all chunks and removed them
     partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     try:
         with partial.open("wb") as file:
