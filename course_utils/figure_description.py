@@ -50,12 +50,18 @@ def _describe_axes(axes: Axes) -> dict[str, Any]:
         "ticks": [_tick_labels(axes.xaxis), _tick_labels(axes.yaxis)],
         "legend": [text.get_text() for text in axes.get_legend().get_texts()] if axes.get_legend() else [],
         "texts": [text.get_text() for text in axes.texts],
-        "lines": [summary(line.get_xydata()) for line in axes.lines],
+        "lines": [_summary_of_points(line.get_xydata()) for line in axes.lines],
         "images": [summary(image.get_array()) for image in axes.images],
         "bars": [summary([bar.get_height() for bar in group]) for group in _bar_groups(axes)],
         "points": [_describe_collection(collection) for collection in axes.collections],
     }
     return {key: value for key, value in description.items() if value not in ("", [], [[], []])}
+
+
+def _summary_of_points(points: np.ndarray) -> dict[str, Any]:
+    """Points [N, 2] in the two coordinates apart, so that a small change of a small y is not lost beside a large x."""
+    x, y = np.ma.asarray(points).T
+    return {"x": summary(x), "y": summary(y)}
 
 
 def _tick_labels(axis: Any) -> list[str]:
@@ -72,7 +78,7 @@ def _bar_groups(axes: Axes) -> list[BarContainer]:
 
 def _describe_collection(collection: Collection) -> dict[str, Any]:
     if isinstance(collection, PathCollection):  # a scatter plot
-        return summary(collection.get_offsets())
+        return _summary_of_points(collection.get_offsets())
     values = collection.get_array()
     return summary(values if values is not None else [])
 

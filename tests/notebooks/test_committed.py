@@ -303,7 +303,7 @@ def test_widgets_and_scalable_figures_are_found():
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("saved in /work/main/runs", "a path"),
+        ("saved in /root/course/runs", "a path"),
         ("saved in /home/alice/course", "a path"),
         ("/Users/alice/course", "a path"),
         (r"C:\Users\alice", "a path"),

@@ -129,8 +129,9 @@ def test_description_holds_labels_limits_and_arrays():
     (axes,) = describe(DRAWN["curves"]())["axes"]
     assert (axes["xlabel"], axes["ylabel"]) == ("step", "loss (nats)")
     (line,) = axes["lines"]
-    assert line["shape"] == [20, 2]
-    assert (line["min"], line["max"]) == (0.05, 20.0)
+    assert line["x"]["shape"] == line["y"]["shape"] == [20]
+    assert (line["x"]["min"], line["x"]["max"]) == (1.0, 20.0)
+    assert (line["y"]["min"], line["y"]["max"]) == (0.05, 1.0)
     assert axes["xlim"][0] < 1 < 20 < axes["xlim"][1]
 
 
