@@ -182,6 +182,15 @@ def test_no_file_holds_a_path_of_somebodys_machine():
     assert {name: paths for name, paths in found.items() if paths} == {}
 
 
+def test_no_data_set_and_no_features_are_committed():
+    try:
+        listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    data = re.compile(r"\.(npy|npz|tar|gz|pth|pt|mat|bin|chunks)$|^data/")
+    assert [name for name in listed.splitlines() if data.search(name)] == []
+
+
 def test_the_switches_of_torch_that_a_file_sets_exist():
     switch = re.compile(r"^\s*(torch\.backends(?:\.\w+)+)\s*=[^=]", re.MULTILINE)  # determinism, precision, ...
     for name, text in text_files().items():
