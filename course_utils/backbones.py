@@ -34,12 +34,14 @@ class Backbone:
             them as they are.
         width: number of features of an image; None if that depends on its size.
         folds: whether `fold_batch_norm` gives the same network, only faster.
+        interpolation: "bilinear" or "bicubic", how images are brought to the size.
     """
 
     build: Callable[[int | None], nn.Module]
     size: int | None = None
     width: int | None = None
     folds: bool = False
+    interpolation: str = "bilinear"
 
 
 class WeightsMissingError(FileNotFoundError):

@@ -80,6 +80,7 @@ class Extractor:
             raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
         self.name = name
         self.size = size or backbone(name).size
+        self.interpolation = backbone(name).interpolation
         self.mirrored = mirrored
         self.precision = precision
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -94,10 +95,10 @@ class Extractor:
     @property
     def numerics(self) -> str:
         """What the rounding of the features depends on, in a word."""
-        kind = (
-            "tf32" if (self.precision, _kind(self.device)) == ("float32", "cuda") else self.precision
-        )  # of convolutions
-        return f"{kind}-{NUMERICS}"
+        tf32 = self.precision == "float32" and _kind(self.device) == "cuda"  # what a GPU's convolutions compute in
+        kind = "tf32" if tf32 else self.precision
+        resized = "" if self.interpolation == "bilinear" else f"-{self.interpolation}"
+        return f"{kind}-{NUMERICS}{resized}"
 
     def features(self, images: np.ndarray | Stacked, tick: Callable[[int], None] = lambda count: None) -> Tensor:
         """Features float32 [N, D] of images uint8 [N, height, width] or [N, height, width, channels], on the CPU.
@@ -128,7 +129,8 @@ class Extractor:
         tensor = tensor.unsqueeze(-1) if tensor.dim() == 3 else tensor
         tensor = tensor.to(self.device).permute(0, 3, 1, 2).float()  # [B, H, W, C] -> [B, C, H, W]
         if self.size is not None and tensor.shape[2:] != (self.size, self.size):
-            tensor = F.interpolate(tensor, size=(self.size, self.size), mode="bilinear", antialias=True)
+            tensor = F.interpolate(tensor, size=(self.size, self.size), mode=self.interpolation, antialias=True)
+            tensor = tensor.clamp(0, 255) if self.interpolation == "bicubic" else tensor  # which overshoots at edges
         tensor = tensor.flip(-1) if self.mirrored else tensor
         return tensor.contiguous(memory_format=torch.channels_last)
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -68,6 +70,15 @@ def test_images_are_brought_to_the_size_by_bilinear_interpolation(small):
     with torch.no_grad():
         assert_close(extract(small, "small"), small_network().eval()(resized))
     assert extract(small, "pixels", size=4).shape == (11, 4 * 4 * 3)
+
+
+def test_a_backbone_may_ask_for_bicubic_interpolation_which_stays_between_black_and_white(small, monkeypatch):
+    monkeypatch.setitem(BACKBONES, "pixels", replace(BACKBONES["pixels"], interpolation="bicubic"))
+    monkeypatch.setitem(BACKBONES, "bicubic", replace(BACKBONES["small"], interpolation="bicubic"))
+    larger = extract(small, "pixels", size=12)
+    assert (larger.min(), larger.max()) == (0.0, 1.0)
+    assert not torch.allclose(extract(small, "bicubic"), extract(small, "small"))
+    assert Extractor("bicubic").numerics != Extractor("small").numerics
 
 
 @pytest.mark.parametrize("size", [5, 8, 13])
