@@ -1,15 +1,16 @@
 """The `course` command."""
 
-import ast
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from course_utils.paths import anchor
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from course_utils.registry import Entry
 
 
@@ -22,43 +23,73 @@ def main() -> None:
 @main.command()
 @click.argument("notebooks", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "-p", "parameters", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a notebook's parameter (repeatable)."
+    "-p",
+    "parameters",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="Set a parameter of all notebooks, or as NOTEBOOK.NAME of one (repeatable).",
 )
+@click.option(
+    "-f",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Set the parameters of a YAML file; -p goes before it.",
+)
+@click.option("--sweep", "sweeps", multiple=True, metavar="NAME=V1,V2,...", help="Run with each value (repeatable).")
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the executed copies.  [default: a dated one under runs/]",
+    help="Folder of the executed copies and the report.  [default: a dated one under runs/]",
 )
-def run(notebooks: tuple[Path, ...], parameters: tuple[tuple[str, str], ...], output: Path | None) -> None:
-    """Execute NOTEBOOKS (default: all of the course) and print a table of the outcomes.
+@click.option("--jobs", type=click.IntRange(min=1), help="Notebooks at the same time.  [default: one on each core]")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds that a notebook may take.")
+@click.option("--cell-timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds that a cell may take.")
+@click.option("--fail-fast", is_flag=True, help="Stop all as soon as one has failed.")
+def run(
+    notebooks: tuple[Path, ...],
+    parameters: tuple[tuple[str, str], ...],
+    files: tuple[Path, ...],
+    sweeps: tuple[str, ...],
+    output: Path | None,
+    jobs: int | None,
+    timeout: float | None,
+    cell_timeout: float | None,
+    fail_fast: bool,
+) -> None:
+    """Execute NOTEBOOKS, .ipynb or .py (default: all of the course), and print a table of the outcomes.
 
-    Exit code: 0 if all passed, 1 if one failed, 2 for wrong usage.
+    Exit code: 0 if all passed, 1 if one failed, 2 for wrong usage, 130 if interrupted.
     """
     # Imported here, so that `course --help` answers at once.
-    from rich.console import Console
-
-    from course_utils.execution.batch import new_output_dir, report, run_batch
-    from course_utils.execution.bounds import ExpectedError
-    from course_utils.execution.notebook import UnknownParameterError
+    from course_utils.execution.batch import FolderError, own_folder, print_table, run_batch
+    from course_utils.execution.local import run_locally
+    from course_utils.execution.plan import PlanError, plan
+    from course_utils.execution.settings import SettingError, settings_of_file, typed_setting, typed_sweep
+    from course_utils.execution.watch import Limits
 
     chosen = notebooks or tuple(sorted((anchor() / "notebooks").glob("*.ipynb")))
     if not chosen:
         raise click.UsageError("no notebooks given, and there is no folder notebooks/ with some here")
-    if len({notebook.name for notebook in chosen}) < len(chosen):
-        raise click.UsageError(
-            "two notebooks have the same name, and so would their executed copies; run one at a time"
-        )
-    console = Console()
-    if not console.is_terminal:
-        console.width = 120  # a log has no width of its own
-    values = {name: _value(text) for name, text in parameters}
     try:
-        outcomes = run_batch(chosen, values, output or new_output_dir(), console)
-    except (UnknownParameterError, ExpectedError) as error:
+        settings = [setting for file in files for setting in settings_of_file(file)]
+        settings += [typed_setting(name, text) for name, text in parameters]
+        runs = plan(chosen, settings, [typed_sweep(text) for text in sweeps])
+        folder, lock = own_folder(output)
+    except (SettingError, PlanError, FolderError) as error:
         raise click.UsageError(str(error)) from error
-    report(outcomes, console)
-    if not all(outcome.passed for outcome in outcomes):
-        raise SystemExit(1)
+    console, limits = _console(), Limits(timeout, cell_timeout)
+    with lock:
+        batch = run_batch(
+            runs,
+            lambda runs, lines, stop: run_locally(runs, folder, limits, jobs, lines, stop),
+            folder,
+            console,
+            fail_fast,
+        )
+    print_table(batch, console)
+    raise SystemExit(batch.exit_code)
 
 
 @main.command()
@@ -199,9 +230,11 @@ def _show_checkpoints(names: Sequence[str]) -> list["Entry"]:
     return entries
 
 
-def _value(text: str) -> Any:
-    """A value as Python writes it (3, 0.1, None, [1, 2]); any other text stands for itself."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
+def _console() -> "Console":
+    """The terminal, or a log."""
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        console.width = 120  # a log has no width of its own
+    return console

@@ -151,4 +151,4 @@ def test_wrong_usage_has_exit_code_2(arguments, no_kernel):
 
 def test_its_help_names_the_exit_codes():
     text = " ".join(course_run("--help").output.split())
-    assert "0 if all passed, 1 if one failed, 2 for wrong usage" in text
+    assert "0 if all passed, 1 if one failed, 2 for wrong usage, 130 if interrupted" in text

@@ -1,121 +1,199 @@
 """Execute one notebook with papermill, and say what came of it."""
 
+import os
+import signal
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import papermill
+from nbclient.exceptions import DeadKernelError
+from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
 from course_utils import results
-from course_utils.execution.line import CellCallback
-from course_utils.execution.source import KERNEL_ARGUMENTS, KERNELSPEC, place_of_cell
+from course_utils.execution import outcome as kinds
+from course_utils.execution.outcome import Failure, Outcome
+from course_utils.execution.plan import Run
+from course_utils.execution.source import KERNEL_ARGUMENTS, heading_of_cell
+from course_utils.execution.watch import UNLIMITED, Limits, Watch
+
+OnCell = Callable[[int, int, str], None]  # called with the number of a cell, that of all, and its heading
+
+_EXTENSION = "course_utils.execution.shell_commands"
+_PAPERMILLS_OWN = {"injected-parameters", "papermill-error-cell-tag"}
+_START_TIMEOUT = 120  # seconds; a kernel takes one, but not where many start at once on a busy machine
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of one notebook.
+class _WatchedClient(PapermillNotebookClient):
+    """papermill's client, which also tells the watch about the kernel."""
 
-    Attributes:
-        notebook: path of the source.
-        output: path of the executed copy.
-        seconds: wall-clock time, kernel start included.
-        results: the numbers it recorded.
-        error: what failed and where; empty if it passed.
-        note: what else there is to know.
-    """
-
-    notebook: Path
-    output: Path
-    seconds: float
-    results: Mapping[str, int | float] = field(default_factory=dict)
-    error: str = ""
-    note: str = ""
-
-    @property
-    def passed(self) -> bool:
-        """Whether the notebook ran to its end, with results as expected."""
-        return not self.error
+    def papermill_execute_cells(self) -> None:
+        watch = self.nb_man.watch
+        watch.kernel_started(self.km.provisioner.pid)
+        try:
+            super().papermill_execute_cells()
+        except DeadKernelError:
+            process = getattr(self.km.provisioner, "process", None)
+            watch.exit_code = process.poll() if process else None
+            raise
 
 
-class UnknownParameterError(ValueError):
-    """A parameter that no chosen notebook knows."""
-
-
-class _ReportingEngine(NBClientEngine):
-    """papermill's engine, which also reports each finished cell."""
+class _WatchedEngine(NBClientEngine):
+    """papermill's engine, which also reports each cell that begins, and sets the kernel's environment."""
 
     @classmethod
-    def execute_managed_notebook(cls, nb_man, kernel_name, on_cell: CellCallback, **kwargs):
-        complete = nb_man.cell_complete
+    def execute_managed_notebook(cls, nb_man, kernel_name, watch: Watch, on_cell: OnCell, environment, **kwargs):
+        start_cell = nb_man.cell_start
+        cells = nb_man.nb.cells
 
-        def complete_and_report(cell, cell_index=None, **arguments):
-            complete(cell, cell_index=cell_index, **arguments)
-            on_cell(cell_index + 1, len(nb_man.nb.cells))
+        def start_cell_and_report(cell, cell_index=None, **arguments):
+            start_cell(cell, cell_index=cell_index, **arguments)
+            watch.cell_started(cell_index)
+            on_cell(cell_index + 1, len(cells), heading_of_cell(cells, cell_index))
 
-        nb_man.cell_complete = complete_and_report
-        return super().execute_managed_notebook(nb_man, kernel_name, **kwargs)
+        nb_man.cell_start = start_cell_and_report
+        nb_man.watch = watch
+        client = _WatchedClient(
+            nb_man,
+            kernel_name=kernel_name,
+            timeout=None,
+            startup_timeout=_START_TIMEOUT,
+            extra_arguments=[*KERNEL_ARGUMENTS, f"--ext={_EXTENSION}"],
+        )
+        return client.execute(env=environment)
 
 
-papermill_engines.register("course", _ReportingEngine)
+papermill_engines.register("course", _WatchedEngine)
 
 
-def known_parameters(notebook: Path) -> set[str]:
-    """Names of the parameters in a notebook's cell tagged `parameters`."""
-    return set(papermill.inspect_notebook(str(notebook)))
-
-
-def run_notebook(notebook: Path, output: Path, parameters: Mapping[str, Any], on_cell: CellCallback) -> Outcome:
-    """Execute a notebook into an output file.
+def execute(
+    run: Run,
+    output: Path,
+    limits: Limits = UNLIMITED,
+    environment: Mapping[str, str] | None = None,
+    on_cell: OnCell = lambda cell, cells, heading: None,
+    why_stop: Callable[[], str] = lambda: "",
+) -> Outcome:
+    """Execute a notebook into an output file; no process of its kernel is left afterwards.
 
     Args:
-        notebook: the .ipynb file.
-        output: where the executed copy goes; it is written also if a cell fails.
-        parameters: values for the cell tagged `parameters`.
-        on_cell: called after each cell.
+        run: the notebook and its parameters.
+        output: where the executed copy goes; it is written after each cell, and also if one fails.
+        limits: of time.
+        environment: variables to set for the kernel.
+        on_cell: called before each cell.
+        why_stop: called often, from another thread; the kind of failure where the batch is to stop, else empty.
 
     Returns:
-        The outcome; an error in the notebook is reported there and not raised.
+        The outcome; whatever fails is reported there and not raised.
     """
     start = time.perf_counter()
-    error = ""
-    try:
-        papermill.execute_notebook(
-            str(notebook),
-            str(output),
-            parameters=dict(parameters),
-            engine_name="course",
-            kernel_name=KERNELSPEC["name"],
-            extra_arguments=KERNEL_ARGUMENTS,
-            progress_bar=False,
-            on_cell=on_cell,
-        )
-    except PapermillExecutionError as failure:
-        error = f"{_place_of_failure(output)}: {failure.ename}: {failure.evalue}"
-    except Exception as failure:  # a dead kernel, an unwritable folder: the other notebooks still have their turn
-        error = f"{type(failure).__name__}: {failure}"
+    with Watch(limits, why_stop) as watch:
+        failure = _execute(run, output, {**os.environ, **(environment or {}), **watch.mark}, on_cell, watch, limits)
     seconds = time.perf_counter() - start
-    recorded = {}
+    recorded, copy = {}, None
     try:
-        recorded = results.read(output) if output.is_file() else {}
-    except ValueError as failure:  # a name recorded twice fails this notebook, not the run
-        error = error or str(failure)
-    return Outcome(notebook, output, seconds, recorded, error)
+        if output.is_file():
+            copy = output.read_text(encoding="utf-8")
+            recorded = results.read(output)
+    except ValueError as error:  # a name recorded twice fails this notebook, not the run
+        failure = failure or Failure(kinds.RESULT, str(error))
+    return Outcome(run, seconds, recorded, failure, peak_memory=watch.peak_memory or None, copy=copy)
 
 
-def _place_of_failure(output: Path) -> str:
-    """The cell that failed, in words; cells are counted as in the source."""
-    papermills_own = {"injected-parameters", "papermill-error-cell-tag"}
+def _execute(
+    run: Run, output: Path, environment: Mapping[str, str], on_cell: OnCell, watch: Watch, limits: Limits
+) -> Failure | None:
+    try:
+        executed = papermill.execute_notebook(
+            nbformat.reads(run.content, as_version=4),
+            str(output).replace("{", "{{").replace("}", "}}"),  # papermill fills in what stands in braces
+            parameters=dict(run.parameters),
+            engine_name="course",
+            kernel_name=run.kernel,
+            progress_bar=False,
+            autosave_cell_every=2,  # seconds, so that little is lost of a cell that never ends
+            watch=watch,
+            on_cell=on_cell,
+            environment=environment,
+        )
+    except PapermillExecutionError as error:
+        return _of_cell(error, output, watch)
+    except Exception as error:  # a dead kernel, a full disk: the other notebooks still have their turn
+        return _of_kernel(error, output, watch, limits)
+    stopped = [cell for cell in executed.cells if cell.metadata.get("papermill", {}).get("exception")]
+    if stopped:  # papermill takes sys.exit() for a good end
+        return _placed(kinds.ERROR, "SystemExit: the cells after it did not run", output, watch.cell)
+    return None
+
+
+def _of_cell(error: PapermillExecutionError, output: Path, watch: Watch) -> Failure:
+    """The failure of an exception that a cell raised."""
+    if watch.reason:  # it caught its own death as an exception
+        return _placed(watch.reason, f"{error.ename}: {error.evalue}", output, watch.cell)
+    kind = kinds.COMMAND if error.ename == "CalledProcessError" else kinds.ERROR
+    return _placed(kind, f"{error.ename}: {error.evalue}", output, watch.cell)
+
+
+def _of_kernel(error: Exception, output: Path, watch: Watch, limits: Limits) -> Failure:
+    """The failure of a kernel that has ended or did not begin; it is noted in the executed copy as well."""
+    if watch.reason:
+        kind, message = watch.reason, _why_ended(watch.reason, limits)
+    elif isinstance(error, DeadKernelError):
+        kind, message = kinds.KERNEL_DIED, f"the kernel died{_how(watch.exit_code)}"
+    elif isinstance(error, RuntimeError) and watch.cell is None:
+        kind, message = kinds.KERNEL_DIED, f"the kernel did not start: {error}"
+    else:
+        kind, message = kinds.INTERNAL, f"{type(error).__name__}: {error}"
+    failure = _placed(kind, message, output, watch.cell)
+    _note_in_copy(failure, output, watch.cell)
+    return failure
+
+
+def _why_ended(reason: str, limits: Limits) -> str:
+    return {
+        kinds.TIMEOUT: f"the notebook took longer than {limits.seconds or 0:g} s",
+        kinds.CELL_TIMEOUT: f"the cell took longer than {limits.cell_seconds or 0:g} s",
+        kinds.INTERRUPTED: "interrupted",
+        kinds.STOPPED: "stopped, as another notebook failed",
+    }.get(reason, reason)
+
+
+def _how(exit_code: int | None) -> str:
+    """How a process ended, in words."""
+    if exit_code is None:
+        return ""
+    if exit_code >= 0:
+        return f" with exit code {exit_code}"
+    name = signal.Signals(-exit_code).name if -exit_code in list(signal.Signals) else f"signal {-exit_code}"
+    return f" of {name}" + (", as it does when memory runs out" if name == "SIGKILL" else "")
+
+
+def _placed(kind: str, message: str, output: Path, index: int | None) -> Failure:
+    """A failure in the cell of an index in the executed copy; cells are counted as in the source."""
+    if index is None or not output.is_file():
+        return Failure(kind, message)
     cells = [
         cell
         for cell in nbformat.read(output, as_version=4).cells
-        if not papermills_own.intersection(cell.metadata.get("tags", []))
+        if "papermill-error-cell-tag" not in cell.metadata.get("tags", [])
     ]
-    for index, cell in enumerate(cells):
-        if cell.cell_type == "code" and any(result.output_type == "error" for result in cell.outputs):
-            return place_of_cell(cells, index)
-    return "a cell"
+    before = [cell for cell in cells[: index + 1] if not _PAPERMILLS_OWN.intersection(cell.metadata.get("tags", []))]
+    return Failure(kind, message, len(before), heading_of_cell(cells, index))
+
+
+def _note_in_copy(failure: Failure, output: Path, index: int | None) -> None:
+    """Let the executed copy say that it is not complete; papermill marks the cell as completed."""
+    if index is None or not output.is_file():
+        return
+    copy = nbformat.read(output, as_version=4)
+    cell = copy.cells[index]
+    cell.setdefault("outputs", []).append(
+        nbformat.v4.new_output("error", ename=failure.kind, evalue=failure.message, traceback=[str(failure)])
+    )
+    cell.metadata.setdefault("papermill", {}).update(exception=True, status="failed")
+    copy.metadata.setdefault("papermill", {})["exception"] = True
+    nbformat.write(copy, output)

@@ -62,9 +62,15 @@ def digest(content: str | bytes) -> str:
 
 def place_of_cell(cells: list[nbformat.NotebookNode], index: int) -> str:
     """A cell in words: its number, counted from 1, and the heading it stands under."""
-    heading = ""
-    for cell in cells[: index + 1]:
+    heading = heading_of_cell(cells, index)
+    return f"cell {index + 1}" + (f" ({heading})" if heading else "")
+
+
+def heading_of_cell(cells: list[nbformat.NotebookNode], index: int) -> str:
+    """The heading that a cell stands under; empty if there is none."""
+    for cell in reversed(cells[: index + 1]):
         if cell.cell_type == "markdown":
             headings = [line for line in cell.source.splitlines() if line.startswith("#")]
-            heading = headings[-1].lstrip("# ") if headings else heading
-    return f"cell {index + 1}" + (f" ({heading})" if heading else "")
+            if headings:
+                return headings[-1].lstrip("# ")
+    return ""
