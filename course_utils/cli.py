@@ -11,6 +11,8 @@ from course_utils.paths import anchor
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from course_utils.execution.batch import Engine
+    from course_utils.execution.watch import Limits
     from course_utils.registry import Entry
 
 
@@ -64,32 +66,47 @@ def run(
     """
     # Imported here, so that `course --help` answers at once.
     from course_utils.execution.batch import FolderError, own_folder, print_table, run_batch
-    from course_utils.execution.local import run_locally
     from course_utils.execution.plan import PlanError, plan
+    from course_utils.execution.report import remove_earlier_report, write_report
     from course_utils.execution.settings import SettingError, settings_of_file, typed_setting, typed_sweep
     from course_utils.execution.watch import Limits
 
     chosen = notebooks or tuple(sorted((anchor() / "notebooks").glob("*.ipynb")))
     if not chosen:
         raise click.UsageError("no notebooks given, and there is no folder notebooks/ with some here")
+    console = _console()
     try:
         settings = [setting for file in files for setting in settings_of_file(file)]
         settings += [typed_setting(name, text) for name, text in parameters]
         runs = plan(chosen, settings, [typed_sweep(text) for text in sweeps])
-        folder, lock = own_folder(output)
+        with own_folder(output) as folder:
+            remove_earlier_report(folder)
+            engine = _engine(folder, Limits(timeout, cell_timeout), jobs)
+            batch = run_batch(runs, engine, folder, console, fail_fast, on_change=write_report)
     except (SettingError, PlanError, FolderError) as error:
         raise click.UsageError(str(error)) from error
-    console, limits = _console(), Limits(timeout, cell_timeout)
-    with lock:
-        batch = run_batch(
-            runs,
-            lambda runs, lines, stop: run_locally(runs, folder, limits, jobs, lines, stop),
-            folder,
-            console,
-            fail_fast,
-        )
     print_table(batch, console)
+    console.print(f"Report: {folder / 'index.html'}", markup=False, highlight=False, soft_wrap=True)
     raise SystemExit(batch.exit_code)
+
+
+@main.command()
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+def results(path: Path) -> None:
+    """Print the results of an executed copy, or of all in the folder of a run, a line each.
+
+    Exit code: 0 if they could be read, 1 if a result is recorded twice, 2 if PATH is neither.
+    """
+    from course_utils.execution.recorded import NoResultsError, lines_of
+
+    try:
+        lines = lines_of(path)
+    except NoResultsError as error:
+        raise click.UsageError(str(error)) from error
+    except ValueError as error:
+        raise click.ClickException(f"{path.name}: {error}") from error
+    for line in lines:
+        click.echo(line)
 
 
 @main.command()
@@ -228,6 +245,13 @@ def _show_checkpoints(names: Sequence[str]) -> list["Entry"]:
     entries = _registered_checkpoints(names)
     Console().print(table_of(entries))
     return entries
+
+
+def _engine(folder: Path, limits: "Limits", jobs: int | None) -> "Engine":
+    """What runs the notebooks of a batch."""
+    from course_utils.execution.local import run_locally
+
+    return lambda runs, lines, stop: run_locally(runs, folder, limits, jobs, lines, stop)
 
 
 def _console() -> "Console":

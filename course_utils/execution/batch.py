@@ -1,6 +1,8 @@
 """Run several notebooks, hold their results to the ranges, and keep the report up to date while they run."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -127,8 +129,9 @@ def print_table(batch: Batch, console: Console) -> None:
             console.print(str(outcome.failure), markup=False, highlight=False, soft_wrap=True)
 
 
-def own_folder(folder: Path | None) -> tuple[Path, FileLock]:
-    """A folder that no other batch writes to as long as the lock is held.
+@contextmanager
+def own_folder(folder: Path | None) -> Iterator[Path]:
+    """A folder that no other batch writes to meanwhile.
 
     Args:
         folder: created if need be; None for a new dated one under runs/.
@@ -136,10 +139,7 @@ def own_folder(folder: Path | None) -> tuple[Path, FileLock]:
     Raises:
         FolderError: if it cannot be written to, or another batch is writing to it.
     """
-    chosen = folder or runs_dir() / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-    number = 2
-    while folder is None and chosen.exists():  # another batch began in the same second
-        chosen, number = chosen.with_name(f"{chosen.name.split('__')[0]}__{number}"), number + 1
+    chosen = folder or _dated_folder()
     lock = FileLock(chosen / ".lock")
     try:
         chosen.mkdir(parents=True, exist_ok=folder is not None)
@@ -148,7 +148,16 @@ def own_folder(folder: Path | None) -> tuple[Path, FileLock]:
         raise FolderError(f"another run is writing to {chosen}; choose another folder with --output") from error
     except OSError as error:
         raise FolderError(f"the folder {chosen} cannot be written to: {error.strerror}") from error
-    return chosen, lock
+    try:
+        yield chosen
+    finally:
+        lock.release()
+
+
+def _dated_folder() -> Path:
+    name = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+    names = itertools.chain([name], (f"{name}__{number}" for number in itertools.count(2)))  # two in one second
+    return next(folder for folder in (runs_dir() / one for one in names) if not folder.exists())
 
 
 def _shown(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from course_utils.execution.line import Lines
@@ -54,9 +54,14 @@ def run_locally(
             why_stop=stop.why,
         )
 
+    waiting, running = list(runs), set()
     with ThreadPoolExecutor(jobs) as pool:
-        for future in as_completed([pool.submit(work, run) for run in runs]):
-            yield future.result()
+        while waiting or running:
+            while waiting and len(running) < jobs:  # not earlier, as an outcome may be a reason to stop
+                running.add(pool.submit(work, waiting.pop(0)))
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in ended:
+                yield future.result()
 
 
 def shared_threads(jobs: int) -> Mapping[str, str]:

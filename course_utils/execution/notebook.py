@@ -11,7 +11,7 @@ import papermill
 from nbclient.exceptions import DeadKernelError
 from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import NBClientEngine, papermill_engines
-from papermill.exceptions import PapermillExecutionError
+from papermill.exceptions import PapermillExecutionError, strip_color
 
 from course_utils import results
 from course_utils.execution import outcome as kinds
@@ -35,6 +35,7 @@ class _WatchedClient(PapermillNotebookClient):
         watch.kernel_started(self.km.provisioner.pid)
         try:
             super().papermill_execute_cells()
+            watch.sample_memory()  # of a notebook that is over in a moment, the only sample
         except DeadKernelError:
             process = getattr(self.km.provisioner, "process", None)
             watch.exit_code = process.poll() if process else None
@@ -115,7 +116,7 @@ def _execute(
             engine_name="course",
             kernel_name=run.kernel,
             progress_bar=False,
-            autosave_cell_every=2,  # seconds, so that little is lost of a cell that never ends
+            autosave_cell_every=10,  # seconds
             watch=watch,
             on_cell=on_cell,
             environment=environment,
@@ -174,6 +175,7 @@ def _how(exit_code: int | None) -> str:
 
 def _placed(kind: str, message: str, output: Path, index: int | None) -> Failure:
     """A failure in the cell of an index in the executed copy; cells are counted as in the source."""
+    message = strip_color(message)
     if index is None or not output.is_file():
         return Failure(kind, message)
     cells = [

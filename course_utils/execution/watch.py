@@ -10,7 +10,7 @@ from course_utils.execution.outcome import CELL_TIMEOUT, TIMEOUT
 from course_utils.execution.processes import end_processes, memory_of, new_mark
 
 _SECONDS_BETWEEN_LOOKS = 0.1
-_LOOKS_BETWEEN_SAMPLES = 4
+_SECONDS_BETWEEN_SAMPLES = 0.4
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,17 @@ class Watch:
         self._cell_start = time.monotonic()
         self.cell = index
 
+    def sample_memory(self) -> None:
+        """Look how much memory the kernel and its children hold now."""
+        if self._pid is not None:
+            self.peak_memory = max(self.peak_memory, memory_of(self._pid))
+
     def _look(self) -> None:
-        looks = 0
+        next_sample = 0.0
         while not self._over.wait(_SECONDS_BETWEEN_LOOKS):
-            if self._pid is not None and looks % _LOOKS_BETWEEN_SAMPLES == 0:
-                self.peak_memory = max(self.peak_memory, memory_of(self._pid))
-            looks += 1
+            if time.monotonic() > next_sample:
+                next_sample = time.monotonic() + _SECONDS_BETWEEN_SAMPLES
+                self.sample_memory()
             reason = self._why_end()
             if reason:
                 self.reason = reason
