@@ -9,14 +9,16 @@ import numpy as np
 import pytorch_lightning as pl
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import ConcatDataset, Dataset
 
 from course_utils.batches import WholeBatch, eval_loader, train_loader
+from course_utils.class_evidence import ClassEvidence
 from course_utils.feature_cache import cached_features
 from course_utils.features import default_size
 from course_utils.images import ImageSet, load_images
 from course_utils.predictor import TransformerPredictor
+from course_utils.rules import posterior_rule
 from course_utils.training import Loaders, Recipe, is_published, load_or_fit, recipe_of, test
 
 FEWEST_SETS = 2_000  # to measure an accuracy on: its standard error at 99 % is then 0.2 %
@@ -62,9 +64,34 @@ _QUICK_ON_PHOTOGRAPHS = replace(
 )
 
 
-def recipes_for(images: str) -> dict[str, Recipe]:
-    """The recipe of each profile on an image set."""
-    return RECIPES if images == "digits" else {**RECIPES, "quick": _QUICK_ON_PHOTOGRAPHS}
+# On CIFAR-100 with features of EfficientNet-Lite0: a model that knows the classes it was trained on, for a laptop. It
+# was chosen on the validation images; docs/set_anomaly_log.md tells what else was tried.
+_KNOWS_CLASSES = Recipe(
+    model={
+        "num_classes": 1,
+        "model_dim": 128,
+        "num_heads": 4,
+        "num_layers": 2,
+        "dropout": 0.1,
+        "input_dropout": 0.5,
+        "lr": 1e-3,
+        "warmup": 50,
+        "norm_first": True,
+        "known_classes": 100,
+    },
+    max_epochs=1,
+    batch_size=128,
+    gradient_clip_val=2.0,
+)
+
+
+def recipes_for(images: str, backbone: str = "pixels") -> dict[str, Recipe]:
+    """The recipe of each profile on an image set, seen through a backbone."""
+    if images == "digits":
+        return RECIPES
+    if (images, backbone) == ("cifar100", "efficientnet_lite0"):
+        return {"quick": _KNOWS_CLASSES, "full": _KNOWS_CLASSES}
+    return {**RECIPES, "quick": _QUICK_ON_PHOTOGRAPHS}
 
 
 class SetAnomalyDataset(Dataset):
@@ -208,7 +235,110 @@ def _check_classes(classes: Tensor, count: Tensor, set_size: int) -> None:
 
 
 class AnomalyPredictor(TransformerPredictor):
-    """A Transformer that gives each image of a set a number: the higher, the more likely it is the odd one."""
+    """A Transformer that gives each image of a set a number: the higher, the more likely it is the odd one.
+
+    Args:
+        input_dim: number D of an image's features; this and all that follows up to norm_first as in
+            `TransformerPredictor`.
+        model_dim: see there.
+        num_classes: numbers to predict for each image: 1.
+        num_heads: see there.
+        num_layers: see there.
+        lr: see there.
+        warmup: see there.
+        max_iters: see there.
+        dropout: see there.
+        input_dropout: dropout on the input features.
+        norm_first: see there.
+        known_classes: number C of classes that the training images belong to, of which the model is to know. With 0,
+            the default, the Transformer sees the features and its output is the score. Otherwise it sees how likely
+            each of these classes is, by fixed classifiers (`class_evidence`, fitted by `learn_classes` and kept in the
+            state dict), and its output is added to the score of the `posterior_rule`, which is
+            weighted by the parameter `rule_weight`. The Transformer begins by adding nothing.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        model_dim: int,
+        num_classes: int,
+        num_heads: int,
+        num_layers: int,
+        lr: float,
+        warmup: int,
+        max_iters: int,
+        dropout: float = 0.0,
+        input_dropout: float = 0.0,
+        norm_first: bool = False,
+        known_classes: int = 0,
+    ):
+        super().__init__(
+            input_dim=input_dim,
+            model_dim=model_dim,
+            num_classes=num_classes,
+            num_heads=num_heads,
+            num_layers=num_layers,
+            lr=lr,
+            warmup=warmup,
+            max_iters=max_iters,
+            dropout=dropout,
+            input_dropout=input_dropout,
+            norm_first=norm_first,
+        )
+        self.hparams.known_classes = known_classes = int(known_classes)
+        self.class_evidence = None
+        if known_classes != 0:
+            plain = self.hparams
+            self.class_evidence = ClassEvidence(plain.input_dim, known_classes, plain.input_dropout)
+            self.input_net = nn.Sequential(nn.Identity(), nn.Linear(2 * known_classes, plain.model_dim))
+            nn.init.zeros_(self.output_net[-1].weight)
+            nn.init.zeros_(self.output_net[-1].bias)
+            self.rule_weight = nn.Parameter(torch.ones(()))
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        add_positional_encoding: bool = True,
+        *,
+        token_mask: Tensor | None = None,
+    ) -> Tensor:
+        """The score of each image, [B, T, 1], from features [B, T, D]; the arguments are those of the base class."""
+        if self.class_evidence is None:
+            return super().forward(x, mask, add_positional_encoding, token_mask=token_mask)
+        log_probabilities = self.class_evidence(x)  # [B, T, C]
+        correction = super().forward(
+            _class_tokens(log_probabilities), mask, add_positional_encoding, token_mask=token_mask
+        )
+        return correction + self.rule_weight * posterior_rule(log_probabilities, token_mask)[..., None]
+
+    def get_attention_maps(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        add_positional_encoding: bool = True,
+        *,
+        token_mask: Tensor | None = None,
+    ) -> list[Tensor]:
+        """The attention weights [B, H, T, T] of each block for this input; the arguments are those of `forward`."""
+        if self.class_evidence is not None:
+            x = _class_tokens(self.class_evidence(x))
+        return super().get_attention_maps(x, mask, add_positional_encoding, token_mask=token_mask)
+
+    def learn_classes(self, features: Tensor, labels: Tensor, seed: int = 0) -> None:
+        """Fit what the model knows of single images' classes, before it is trained on sets.
+
+        Args:
+            features: of the training images, [N, D].
+            labels: their classes, integers [N] from 0 to known_classes - 1.
+            seed: of the fit.
+
+        Raises:
+            ValueError: if the model is to know of no classes, or a label is none of them.
+        """
+        if self.class_evidence is None:
+            raise ValueError("a model with known_classes=0 has no classes to learn")
+        self.class_evidence.fit(features, labels, seed=seed)
 
     def _calculate_loss(self, batch: tuple[Tensor, Tensor, Tensor], mode: str) -> Tensor:
         img_sets, _, labels = batch  # [B, T, D], indices, position of the odd one [B]
@@ -235,6 +365,14 @@ class AnomalyPredictor(TransformerPredictor):
     def test_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         """Log test_loss and test_acc, the share of sets whose odd one is found."""
         self._calculate_loss(batch, "test")
+
+
+def _class_tokens(log_probabilities: Tensor) -> Tensor:
+    """What the Transformer sees of images with log-probabilities [..., C]: these and the probabilities, [..., 2 C].
+
+    The one tells unlikely classes apart and the other likely ones; both are brought to a size of about 1.
+    """
+    return torch.cat([log_probabilities.clamp(min=-15.0) / 3 + 2, log_probabilities.exp() * 3], dim=-1)
 
 
 def anomaly_datasets(
@@ -292,7 +430,7 @@ def train_anomaly(
         CheckpointMissingError: if the checkpoint is required and not there.
     """
     image_set = load_images(images)
-    recipe = recipe_of(recipes_for(images), profile, model_kwargs)
+    recipe = recipe_of(recipes_for(images, backbone), profile, model_kwargs)
     anomaly_datasets(image_set, torch.empty(len(image_set.labels), 0), set_size)  # refused now, not after the features
     features = cached_features(image_set, backbone, image_size)
     recipe = replace(recipe, model={"input_dim": features.size(1), **recipe.model})
@@ -311,9 +449,17 @@ def train_anomaly(
         max_epochs=max_epochs,
         seed=seed,
         callbacks=callbacks,
+        prepare=lambda new: _learn_classes(new, image_set, features, seed),
     )
     splits = ("test",) if is_published(model) else ("test", "val", "train")
     return model, _measure(model, image_set, features, set_size, seed, splits)
+
+
+def _learn_classes(model: AnomalyPredictor, image_set: ImageSet, features: Tensor, seed: int) -> None:
+    """Let a model that is to know the classes learn them, from the training images alone."""
+    if model.hparams.known_classes:
+        rows = torch.from_numpy(image_set.splits["train"])
+        model.learn_classes(features[rows], torch.from_numpy(image_set.labels)[rows], seed)
 
 
 def checkpoint_name(images: str, backbone: str, image_size: int | None = None) -> str:

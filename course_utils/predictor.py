@@ -51,9 +51,11 @@ class TransformerPredictor(pl.LightningModule):
         num_heads, num_layers, warmup, max_iters = int(num_heads), int(num_layers), int(warmup), int(max_iters)
         lr, dropout, input_dropout = float(lr), float(dropout), float(input_dropout)
         norm_first = bool(norm_first)
+        plain = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         if min(input_dim, model_dim, num_classes) < 1:
             raise ValueError(f"sizes must be at least 1, got {input_dim=}, {model_dim=} and {num_classes=}")
         self.save_hyperparameters()
+        self.hparams.update(plain)  # Lightning has looked into the frame of a subclass as well
 
         self.input_net = nn.Sequential(nn.Dropout(input_dropout), nn.Linear(input_dim, model_dim))
         self.positional_encoding = PositionalEncoding(d_model=model_dim)
@@ -110,8 +112,9 @@ class TransformerPredictor(pl.LightningModule):
         return self.transformer.get_attention_maps(x, mask, token_mask=token_mask)
 
     def _embed(self, x: Tensor, add_positional_encoding: bool) -> Tensor:
-        if x.dim() != 3 or x.size(-1) != self.hparams.input_dim:
-            raise ValueError(f"x must be [batch, length, input_dim={self.hparams.input_dim}], got {list(x.shape)}")
+        width = self.input_net[1].in_features
+        if x.dim() != 3 or x.size(-1) != width:
+            raise ValueError(f"x must be [batch, length, input_dim={width}], got {list(x.shape)}")
         x = self.input_net(x)
         return self.positional_encoding(x) if add_positional_encoding else x
 

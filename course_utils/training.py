@@ -4,7 +4,7 @@ import inspect
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -104,6 +104,7 @@ def load_or_fit(
     max_epochs: int | None = None,
     seed: int = 42,
     callbacks: Sequence[pl.Callback] = (),
+    prepare: Callable[[pl.LightningModule], None] = lambda model: None,
 ) -> pl.LightningModule:
     """A trained model: the saved one if it is there and fits, else one trained now.
 
@@ -117,6 +118,7 @@ def load_or_fit(
         max_epochs: None leaves it to the recipe; a number trains, whatever is saved.
         seed: of the initial weights, the order of the batches and the dropout.
         callbacks: for the Trainer, such as `History`.
+        prepare: is given a new model before it is trained, to set what is not learnt by the Trainer's steps.
 
     Returns:
         The model, in evaluation mode on the CPU. Of a training run it is the one with the lowest validation loss.
@@ -139,6 +141,7 @@ def load_or_fit(
     epochs = recipe.max_epochs if max_epochs is None else max_epochs
     max_iters = epochs * len(loaders.train)
     model = model_class(**{"max_iters": max_iters, **recipe.model})
+    prepare(model)
     return fit(model, loaders, name=name, max_epochs=epochs, recipe=recipe, callbacks=callbacks)
 
 
@@ -260,7 +263,7 @@ def _architecture_differences(model: pl.LightningModule, recipe: Recipe) -> str:
 
     Settings that only training uses (learning rate, dropout) do not count.
     """
-    architecture = ("input_dim", "model_dim", "num_classes", "num_heads", "num_layers", "norm_first")
+    architecture = ("input_dim", "model_dim", "num_classes", "num_heads", "num_layers", "norm_first", "known_classes")
     return ", ".join(
         f"{key}={model.hparams[key]} where {recipe.model[key]} is asked for"
         for key in architecture
