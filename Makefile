@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # The environment carries a stamp for each set of extras; a changed pyproject.toml makes them again.
+TEST_EXTRAS := test,cifar,lite,cluster
 STAMP := .venv/.installed
 TEST_STAMP := .venv/.installed-test
 
@@ -41,5 +42,5 @@ $(STAMP): pyproject.toml | $(BIN)/python
 	touch $@
 
 $(TEST_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	$(BIN)/python -m pip install --quiet --editable ".[$(TEST_EXTRAS)]"
 	touch $@ $(STAMP)
