@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # The environment carries a stamp for each set of extras; a changed pyproject.toml makes them again.
-TEST_EXTRAS := test,cifar,lite,cluster
+TEST_EXTRAS := test,cifar,lite
 STAMP := .venv/.installed
 TEST_STAMP := .venv/.installed-test
 
