@@ -1,6 +1,6 @@
 """The `course` command."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from course_utils.execution.batch import Engine
+    from course_utils.execution.line import Lines
+    from course_utils.execution.outcome import Outcome
+    from course_utils.execution.plan import Run
+    from course_utils.execution.stopping import Stop
     from course_utils.execution.watch import Limits
     from course_utils.registry import Entry
 
@@ -48,6 +52,10 @@ def main() -> None:
 @click.option("--jobs", type=click.IntRange(min=1), help="Notebooks at the same time.  [default: one on each core]")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds that a notebook may take.")
 @click.option("--cell-timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds that a cell may take.")
+@click.option(
+    "--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help="What runs them."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler; without it, --engine dask starts workers here.")
 @click.option("--fail-fast", is_flag=True, help="Stop all as soon as one has failed.")
 def run(
     notebooks: tuple[Path, ...],
@@ -58,6 +66,8 @@ def run(
     jobs: int | None,
     timeout: float | None,
     cell_timeout: float | None,
+    engine: str,
+    scheduler: str | None,
     fail_fast: bool,
 ) -> None:
     """Execute NOTEBOOKS, .ipynb or .py (default: all of the course), and print a table of the outcomes.
@@ -81,8 +91,8 @@ def run(
         runs = plan(chosen, settings, [typed_sweep(text) for text in sweeps])
         with own_folder(output) as folder:
             remove_earlier_report(folder)
-            engine = _engine(folder, Limits(timeout, cell_timeout), jobs)
-            batch = run_batch(runs, engine, folder, console, fail_fast, on_change=write_report)
+            work = _engine(engine, scheduler, folder, Limits(timeout, cell_timeout), jobs)
+            batch = run_batch(runs, work, folder, console, fail_fast, on_change=write_report)
     except (SettingError, PlanError, FolderError) as error:
         raise click.UsageError(str(error)) from error
     print_table(batch, console)
@@ -247,11 +257,30 @@ def _show_checkpoints(names: Sequence[str]) -> list["Entry"]:
     return entries
 
 
-def _engine(folder: Path, limits: "Limits", jobs: int | None) -> "Engine":
+def _engine(name: str, scheduler: str | None, folder: Path, limits: "Limits", jobs: int | None) -> "Engine":
     """What runs the notebooks of a batch."""
-    from course_utils.execution.local import run_locally
+    if name == "local":
+        if scheduler:
+            raise click.UsageError("--scheduler is for --engine dask")
+        from course_utils.execution.local import run_locally
 
-    return lambda runs, lines, stop: run_locally(runs, folder, limits, jobs, lines, stop)
+        return lambda runs, lines, stop: run_locally(runs, folder, limits, jobs, lines, stop)
+    if scheduler and jobs:
+        raise click.UsageError("--jobs does not go with --scheduler: as many notebooks run as its workers have threads")
+    try:
+        from course_utils.execution.cluster import ClusterError, run_on_cluster
+    except ImportError as error:
+        raise click.UsageError(
+            f"--engine dask needs {error.name}: pip install 'transformer-course[cluster]'"
+        ) from error
+
+    def run(runs: "Sequence[Run]", lines: "Lines", stop: "Stop") -> "Iterator[Outcome]":
+        try:
+            yield from run_on_cluster(runs, folder, limits, jobs, scheduler, lines, stop)
+        except ClusterError as error:
+            raise click.UsageError(str(error)) from error
+
+    return run
 
 
 def _console() -> "Console":
