@@ -4,10 +4,12 @@ No disk has to be shared. The course must be installed where the workers run.
 """
 
 import contextlib
+import math
 import os
 import shutil
 import subprocess
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,6 +31,7 @@ from course_utils.execution.watch import Limits
 MOST_MOVES = 2  # times that a notebook is given to another worker because its own has died
 _SECONDS_TO_CONNECT = 20
 _SECONDS_TO_ASK = 5
+_SECONDS_TO_STOP = 10
 _SECONDS_BETWEEN_LOOKS = 0.5
 _GPU = "GPU"  # the name of the workers' resource
 
@@ -65,12 +68,16 @@ def run_on_cluster(
             client.submit(_work, run, limits, topic, key=f"{topic}-{number}", pure=False, resources=resources): run
             for number, run in enumerate(runs)
         }
-        while waiting:
-            done = _ended(waiting)
-            for future in done:
+        give_up = math.inf
+        while waiting and time.monotonic() < give_up:
+            for future in _ended(waiting):
                 yield _kept(_outcome_of(future, waiting.pop(future)), folder)
-            if stop.why() and asked_to_stop.get() != stop.why():
+            if stop.why() and give_up == math.inf:
                 asked_to_stop.set(stop.why())
+                give_up = time.monotonic() + _SECONDS_TO_STOP
+        client.cancel(list(waiting))
+        for run in waiting.values():  # no worker is left that could say it
+            yield Outcome(run, failure=Failure(stop.why(), "not begun, or its worker does not answer"))
         asked_to_stop.delete()
 
 

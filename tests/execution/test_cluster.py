@@ -14,6 +14,7 @@ import pytest
 from small_notebooks import RECORD, course, report_of, text_of, write
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals that Windows does not have")
 # Tells which worker runs it, then waits for a file before it ends.
 WAITS = """\
 import os, time
@@ -155,6 +156,21 @@ def test_an_interruption_ends_the_kernels_on_the_workers(cluster, tmp_path):
     assert kernels
     assert not any(kernel.is_running() for kernel in kernels)
     assert psutil.pid_exists(worker), "the worker goes on"
+
+
+@pytest.mark.slow
+def test_an_interruption_ends_a_run_that_has_no_worker_left(cluster, tmp_path):
+    folder = tmp_path / "signs"
+    folder.mkdir()
+    notebook = write(tmp_path / "a.ipynb", WAITS.format(folder=str(folder)))
+    process = start(tmp_path / "out", notebook, "--engine", "dask", "--scheduler", cluster.address)
+    wait_for(lambda: len(signs(folder)) == 1)
+    for worker in cluster.workers:
+        worker.kill()
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=25)
+    assert process.returncode == 130, output
+    assert report_of(tmp_path / "out")["runs"][0]["status"] == "skipped"
 
 
 @pytest.mark.slow

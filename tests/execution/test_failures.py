@@ -20,6 +20,7 @@ from course_utils.execution.plan import plan
 from course_utils.execution.processes import end_processes, marked_processes, new_mark
 from course_utils.execution.watch import Limits
 
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals that Windows does not have")
 BOUND = 12  # seconds, of a run that is ended after one or two; the rest is for the kernel's start on a busy machine
 HANGS = """\
 import signal, time
