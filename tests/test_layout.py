@@ -20,6 +20,7 @@ ARROWS = {
     "predictor": {"encoder", "positions", "schedule"},
     "training": {"checkpoints", "registry"},
     "reverse": {"predictor", "training"},
+    "set_evaluation": {"anomaly"},
     "anomaly": {"predictor", "training", "feature_cache", "features", "images"},
     "feature_cache": {"features", "images", "tutorial_features"},
     "tutorial_features": {"cifar100"},

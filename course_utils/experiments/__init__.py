@@ -1,0 +1,1 @@
+"""Measurements of claims, one file a claim: functions that return plain data."""

@@ -1,0 +1,70 @@
+"""All measurements of set anomaly on CIFAR-100 in one file of results, so that a reader need not repeat them.
+
+`python -m course_utils.experiments.set_anomaly_cifar100` measures and writes; `recorded` reads.
+"""
+
+import json
+import os
+import platform
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+from course_utils import checkpoints
+from course_utils.anomaly import AnomalyPredictor, checkpoint_name
+from course_utils.atomic import write_atomically
+from course_utils.experiments.deep_sets import deep_sets
+from course_utils.experiments.set_anomaly_baselines import over_set_sizes, rules_and_model
+from course_utils.experiments.set_anomaly_heads import heads
+from course_utils.experiments.set_anomaly_unseen import HELD_OUT, seen_and_unseen
+from course_utils.feature_cache import cached_features
+from course_utils.images import fingerprint, load_images
+from course_utils.set_evaluation import SEEDS
+
+PATH = Path(__file__).with_suffix(".json")
+BACKBONE = "efficientnet_lite0"
+
+
+def recorded() -> dict:
+    """The committed results: "measured" and how they came about ("made")."""
+    return json.loads(PATH.read_text(encoding="utf-8"))
+
+
+def measure() -> dict:
+    """Everything anew, with the committed model on the real images: some minutes.
+
+    Raises:
+        ImagesMissingError: if CIFAR-100 is not there and cannot be downloaded.
+        CheckpointMissingError: if the model is not there.
+    """
+    begun = time.monotonic()
+    image_set = load_images("cifar100")
+    features = cached_features(image_set, BACKBONE)
+    labels = torch.from_numpy(image_set.labels)
+    train, test = (torch.from_numpy(image_set.splits[split]) for split in ("train", "test"))
+    model = checkpoints.load(AnomalyPredictor, checkpoint_name("cifar100", BACKBONE))
+    measured = {
+        "methods": rules_and_model(model, features, labels, train, test),
+        "deep_sets": deep_sets(model, features, labels, train, test),
+        "set_sizes": over_set_sizes(model, features, labels, test),
+        "held_out": seen_and_unseen(features, labels, train, test),
+        "heads": heads(model, features, labels, test),
+    }
+    made = {
+        "command": "python -m course_utils.experiments.set_anomaly_cifar100",
+        "evaluation_seeds": list(SEEDS),
+        "held_out_classes": [image_set.class_names[number] for number in HELD_OUT],
+        "images_sha256": fingerprint(image_set.images),
+        "hardware": f"{os.cpu_count()} CPU cores",
+        "minutes": round((time.monotonic() - begun) / 60, 1),
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("torch", "numpy", "scikit-learn")},
+    }
+    return {"made": made, "measured": measured}
+
+
+if __name__ == "__main__":
+    write_atomically(PATH, (json.dumps(measure(), indent=1) + "\n").encode())
+    print(PATH.name)

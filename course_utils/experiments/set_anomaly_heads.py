@@ -1,0 +1,81 @@
+"""Claim: some heads single the odd image out. Measured: where each looks over all sets, and what removing it costs."""
+
+import copy
+
+import torch
+from torch import Tensor
+
+from course_utils.anomaly import AnomalyPredictor, SetAnomalyDataset
+from course_utils.batches import eval_loader
+from course_utils.set_evaluation import SEEDS, chooser, set_accuracy, with_evidence_computed
+
+
+def heads(
+    model: AnomalyPredictor, features: Tensor, labels: Tensor, rows: Tensor, set_size: int = 10
+) -> dict[str, object]:
+    """What each head looks at, and the accuracy without it.
+
+    Args:
+        model: with known classes.
+        features: of all images, [N, D].
+        labels: of all images, [N].
+        rows: images that sets are made of.
+        set_size: images in a set.
+
+    Returns:
+        "even": the weight of even attention; "accuracy": of the whole model; "heads": for each layer and head, both
+        from 1, the mean weight that ordinary images give to the odd one, that which the odd one gives to itself, and
+        the accuracy when its output is set to zero; "without_any_head": the accuracy when all are.
+    """
+    of_rows, here = features[rows], torch.arange(len(rows))
+    quick, evidence = with_evidence_computed(model, of_rows)
+
+    def accuracy(of: AnomalyPredictor) -> float:
+        return round(set_accuracy(chooser(of), evidence, labels[rows], here, set_size, SEEDS[:1]).accuracy, 5)
+
+    from_others, from_itself = _attention_on_odd(quick, evidence, labels[rows], set_size)
+    layers, count = from_others.shape
+    everywhere = [(layer, head) for layer in range(layers) for head in range(count)]
+    return {
+        "even": 1 / set_size,
+        "accuracy": accuracy(quick),
+        "heads": [
+            {
+                "layer": layer + 1,
+                "head": head + 1,
+                "weight_of_others_on_odd": round(float(from_others[layer, head]), 4),
+                "weight_of_odd_on_itself": round(float(from_itself[layer, head]), 4),
+                "accuracy_without": accuracy(_without(quick, [(layer, head)])),
+            }
+            for layer, head in everywhere
+        ],
+        "without_any_head": accuracy(_without(quick, everywhere)),
+    }
+
+
+def _attention_on_odd(
+    model: AnomalyPredictor, features: Tensor, labels: Tensor, set_size: int
+) -> tuple[Tensor, Tensor]:
+    """Mean weights on the odd image, the last, over all sets: of the other images and of itself, [layers, H] each."""
+    sets_of_split = SetAnomalyDataset(features, labels, set_size, train=False, seed=SEEDS[0])
+    total = 0
+    for sets, _, _ in eval_loader(sets_of_split, batch_size=500):
+        maps = torch.stack(model.get_attention_maps(sets, add_positional_encoding=False))  # [layers, B, H, T, T]
+        on_odd = maps[..., -1].sum(dim=1)  # [layers, H, T]
+        total = total + on_odd
+    mean = total / len(sets_of_split)
+    return mean[..., :-1].mean(dim=-1), mean[..., -1]
+
+
+def _without(model: AnomalyPredictor, removed: list[tuple[int, int]]) -> AnomalyPredictor:
+    """A copy of the model that gets nothing from some heads, each given as (layer, head) from 0.
+
+    The output projection adds up what the heads give, a block of its columns for each head; that block is set to zero.
+    """
+    model = copy.deepcopy(model)
+    width = model.hparams.model_dim // model.hparams.num_heads
+    with torch.no_grad():
+        for layer, head in removed:
+            projection = model.transformer.layers[layer].self_attn.o_proj
+            projection.weight[:, head * width : (head + 1) * width] = 0
+    return model
