@@ -1,5 +1,6 @@
 """Set anomaly detection: in a set of images of one class, find the one that is of another class."""
 
+import copy
 import math
 import warnings
 from collections.abc import Sequence
@@ -375,6 +376,28 @@ def _class_tokens(log_probabilities: Tensor) -> Tensor:
     return torch.cat([log_probabilities.clamp(min=-15.0) / 3 + 2, log_probabilities.exp() * 3], dim=-1)
 
 
+def with_evidence_computed(model: AnomalyPredictor, features: Tensor) -> tuple[AnomalyPredictor, Tensor]:
+    """The same model for images whose class probabilities are computed once, not anew in each set.
+
+    Args:
+        model: with known classes, in evaluation mode.
+        features: of images, [N, D].
+
+    Returns:
+        A model that takes log-probabilities in place of features, and those of the images, [N, C].
+
+    Raises:
+        ValueError: for a model without known classes.
+    """
+    if model.class_evidence is None:
+        raise ValueError("a model with known_classes=0 computes no class probabilities")
+    with torch.no_grad():
+        log_probabilities = torch.cat([model.class_evidence(part) for part in features.split(1000)])
+    model = copy.deepcopy(model)
+    model.class_evidence = nn.Identity()
+    return model.eval(), log_probabilities
+
+
 def anomaly_datasets(
     image_set: ImageSet, features: Tensor, set_size: int = 10, seed: int = 0
 ) -> dict[str, SetAnomalyDataset]:
@@ -496,6 +519,8 @@ def _measure(
     A split of few images asks for each of them in several sets, so that a single mistake does not count for much.
     """
     labels = torch.from_numpy(image_set.labels)
+    if model.class_evidence is not None:
+        model, features = with_evidence_computed(model, features)
 
     def accuracy(split: str) -> float:
         rows = image_set.splits[split]

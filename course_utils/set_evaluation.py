@@ -1,12 +1,11 @@
 """How well a rule or a model finds the odd ones: each image of a split once as the odd one, on sets that seeds fix."""
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from scipy.stats import binomtest
-from torch import Tensor, nn
+from torch import Tensor
 
 from course_utils.anomaly import AnomalyPredictor, SetAnomalyDataset
 from course_utils.batches import eval_loader
@@ -85,25 +84,3 @@ def set_accuracy(
 def chooser(model: AnomalyPredictor) -> Chooser:
     """The choice of a model: the image with the highest score."""
     return lambda sets: model(sets, add_positional_encoding=False).squeeze(-1).argmax(dim=-1)
-
-
-def with_evidence_computed(model: AnomalyPredictor, features: Tensor) -> tuple[AnomalyPredictor, Tensor]:
-    """The same model for images whose class probabilities are computed once, not anew in each set.
-
-    Args:
-        model: with known classes, in evaluation mode.
-        features: of images, [N, D].
-
-    Returns:
-        A model that takes log-probabilities in place of features, and those of the images, [N, C].
-
-    Raises:
-        ValueError: for a model without known classes.
-    """
-    if model.class_evidence is None:
-        raise ValueError("a model with known_classes=0 computes no class probabilities")
-    with torch.no_grad():
-        log_probabilities = torch.cat([model.class_evidence(part) for part in features.split(1000)])
-    model = copy.deepcopy(model)
-    model.class_evidence = nn.Identity()
-    return model.eval(), log_probabilities

@@ -4,12 +4,12 @@ import pytest
 import torch
 from test_class_evidence import clusters
 
-from course_utils.anomaly import AnomalyPredictor
+from course_utils.anomaly import AnomalyPredictor, with_evidence_computed
 from course_utils.experiments.deep_sets import deep_sets
 from course_utils.experiments.set_anomaly_baselines import over_set_sizes, rules_and_model
 from course_utils.experiments.set_anomaly_heads import heads
 from course_utils.experiments.set_anomaly_unseen import seen_and_unseen
-from course_utils.set_evaluation import SetAccuracy, chooser, set_accuracy, with_evidence_computed
+from course_utils.set_evaluation import SetAccuracy, chooser, set_accuracy
 
 FEATURES, LABELS = clusters(classes=5, each=60)
 TRAIN, TEST = torch.arange(300)[::2], torch.arange(300)[1::2]

@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_utils.anomaly import AnomalyPredictor, SetAnomalyDataset
+from course_utils.anomaly import AnomalyPredictor, SetAnomalyDataset, with_evidence_computed
 from course_utils.batches import train_loader
-from course_utils.set_evaluation import SetAccuracy, set_accuracy, with_evidence_computed
+from course_utils.set_evaluation import SetAccuracy, set_accuracy
 
 DRAWS = 2  # of the dropout in the class evidence of each training image
 

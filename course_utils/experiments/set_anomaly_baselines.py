@@ -5,9 +5,9 @@ import torch
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import Tensor
 
-from course_utils.anomaly import AnomalyPredictor
+from course_utils.anomaly import AnomalyPredictor, with_evidence_computed
 from course_utils.rules import cosine_rule, posterior_rule
-from course_utils.set_evaluation import SEEDS, chooser, set_accuracy, with_evidence_computed
+from course_utils.set_evaluation import SEEDS, chooser, set_accuracy
 
 SHRINKAGE = 0.5  # of the within-class covariance, which 450 images a class determine poorly in 1,280 dimensions
 SET_SIZES = (5, 10, 15, 20)

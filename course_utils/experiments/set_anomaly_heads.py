@@ -5,9 +5,9 @@ import copy
 import torch
 from torch import Tensor
 
-from course_utils.anomaly import AnomalyPredictor, SetAnomalyDataset
+from course_utils.anomaly import AnomalyPredictor, SetAnomalyDataset, with_evidence_computed
 from course_utils.batches import eval_loader
-from course_utils.set_evaluation import SEEDS, chooser, set_accuracy, with_evidence_computed
+from course_utils.set_evaluation import SEEDS, chooser, set_accuracy
 
 
 def heads(

@@ -6,9 +6,9 @@ The backbone has: ImageNet holds classes like those of CIFAR-100, so "unseen" is
 import torch
 from torch import Tensor
 
-from course_utils.anomaly import AnomalyPredictor
+from course_utils.anomaly import AnomalyPredictor, with_evidence_computed
 from course_utils.rules import cosine_rule
-from course_utils.set_evaluation import chooser, set_accuracy, with_evidence_computed
+from course_utils.set_evaluation import chooser, set_accuracy
 
 HELD_OUT = tuple(range(2, 100, 5))  # every fifth class by number
 
