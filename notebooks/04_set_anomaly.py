@@ -290,6 +290,10 @@ if (images, backbone) == ("cifar100", "efficientnet_lite0"):
 # Digits cannot be compared with that: a hundred classes of colour photographs are harder.
 # With `images` set to `cifar100` you measure on the same test images, on sets that are drawn in the same way.
 # Only the published *test* accuracy compares: its authors validated on other training images than this course does.
+#
+# For the model that knows the classes, compare the row of the posterior rule with that of the Transformer, and the accuracy without each head with that of the whole.
+# What the classifiers and the rule know already, attention need not find out: the gain over the published model is owed to them.
+# `docs/set_anomaly_log.md` tells how that model was chosen, and what did not work.
 
 # %% [markdown]
 # ## The order does not matter
