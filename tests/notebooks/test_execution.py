@@ -85,5 +85,5 @@ def steps_of_training(notebook: nbformat.NotebookNode) -> int:
         for output in cell.get("outputs", []):
             for axes in output.get("data", {}).get(mime, {}).get("axes", []):
                 if axes.get("ylabel") == "norm of the gradient":
-                    return axes["lines"][0]["shape"][0]
+                    return axes["lines"][0]["y"]["shape"][0]
     raise AssertionError("the notebook draws no gradient's norm")
