@@ -95,6 +95,8 @@ def run(
             batch = run_batch(runs, work, folder, console, fail_fast, on_change=write_report)
     except (SettingError, PlanError, FolderError) as error:
         raise click.UsageError(str(error)) from error
+    except KeyboardInterrupt as error:  # before the first kernel, or twice
+        raise SystemExit(130) from error
     print_table(batch, console)
     console.print(f"Report: {folder / 'index.html'}", markup=False, highlight=False, soft_wrap=True)
     raise SystemExit(batch.exit_code)

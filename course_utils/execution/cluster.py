@@ -22,7 +22,7 @@ from distributed.comm.core import CommClosedError
 from course_utils.execution.line import Lines
 from course_utils.execution.local import shared_threads
 from course_utils.execution.notebook import execute
-from course_utils.execution.outcome import INTERNAL, WORKER_LOST, Failure, Outcome
+from course_utils.execution.outcome import INTERNAL, INTERRUPTED, WORKER_LOST, Failure, Outcome
 from course_utils.execution.plan import Run
 from course_utils.execution.processes import cores
 from course_utils.execution.stopping import Stop
@@ -69,12 +69,16 @@ def run_on_cluster(
             for number, run in enumerate(runs)
         }
         give_up = math.inf
-        while waiting and time.monotonic() < give_up:
-            for future in _ended(waiting):
-                yield _kept(_outcome_of(future, waiting.pop(future)), folder)
-            if stop.why() and give_up == math.inf:
-                asked_to_stop.set(stop.why())
-                give_up = time.monotonic() + _SECONDS_TO_STOP
+        try:
+            while waiting and time.monotonic() < give_up:
+                for future in _ended(waiting):
+                    yield _kept(_outcome_of(future, waiting.pop(future)), folder)
+                if stop.why() and give_up == math.inf:
+                    asked_to_stop.set(stop.why())
+                    give_up = time.monotonic() + _SECONDS_TO_STOP
+        except BaseException:  # nobody takes the outcomes any more: the kernels are not to go on for nothing
+            asked_to_stop.set(INTERRUPTED)
+            raise
         client.cancel(list(waiting))
         for run in waiting.values():  # no worker is left that could say it
             yield Outcome(run, failure=Failure(stop.why(), "not begun, or its worker does not answer"))

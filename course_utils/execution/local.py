@@ -7,7 +7,7 @@ from pathlib import Path
 
 from course_utils.execution.line import Lines
 from course_utils.execution.notebook import execute
-from course_utils.execution.outcome import Failure, Outcome
+from course_utils.execution.outcome import INTERRUPTED, Failure, Outcome
 from course_utils.execution.plan import Run
 from course_utils.execution.processes import cores
 from course_utils.execution.stopping import Stop
@@ -56,12 +56,16 @@ def run_locally(
 
     waiting, running = list(runs), set()
     with ThreadPoolExecutor(jobs) as pool:
-        while waiting or running:
-            while waiting and len(running) < jobs:  # not earlier, as an outcome may be a reason to stop
-                running.add(pool.submit(work, waiting.pop(0)))
-            ended, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in ended:
-                yield future.result()
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:  # not earlier, as an outcome may be a reason to stop
+                    running.add(pool.submit(work, waiting.pop(0)))
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    yield future.result()
+        except BaseException:  # nobody takes the outcomes any more: the kernels are not to go on for nothing
+            stop.now(INTERRUPTED)
+            raise
 
 
 def shared_threads(jobs: int) -> Mapping[str, str]:

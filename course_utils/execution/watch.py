@@ -88,11 +88,9 @@ class Watch:
             if time.monotonic() > next_sample:
                 next_sample = time.monotonic() + _SECONDS_BETWEEN_SAMPLES
                 self.sample_memory()
-            reason = self._why_end()
-            if reason:
-                self.reason = reason
+            self.reason = self.reason or self._why_end()
+            if self.reason:  # again at each look: a kernel that is just being started does not carry the mark yet
                 end_processes(self.mark)
-                return
 
     def _why_end(self) -> str:
         now = time.monotonic()

@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import psutil
 import pytest
+from rich.console import Console
 from small_notebooks import RECORD, text_of, write
 
 from course_utils import results
@@ -119,6 +120,11 @@ def test_a_notebook_that_takes_too_long(tmp_path):
     assert 4 <= outcome.seconds < 8
 
 
+def test_a_kernel_that_does_not_start_in_time(tmp_path):
+    outcome = run(tmp_path, "1", limits=Limits(seconds=0.1))
+    assert (outcome.status, outcome.failure.kind) == ("failed", kinds.TIMEOUT)
+
+
 def test_the_copy_of_a_notebook_that_was_ended_says_so(tmp_path):
     run(tmp_path, "1", HANGS, "2", limits=Limits(cell_seconds=1))
     copy = nbformat.read(tmp_path / "out.ipynb", as_version=4)
@@ -213,6 +219,24 @@ def test_an_interruption_ends_the_kernels_and_has_exit_code_130(tmp_path, number
     assert "b skipped: not begun" in output
     assert "so far" in text_of(tmp_path / "out" / "a.ipynb")
     assert not any(kernel.is_running() for kernel in kernels)
+
+
+def test_a_report_that_cannot_be_written_ends_the_kernels(tmp_path, monkeypatch):
+    from course_utils.execution.batch import run_batch
+    from course_utils.execution.local import run_locally
+
+    def engine(runs, lines, stop):
+        return run_locally(runs, tmp_path, Limits(), 2, lines, stop)
+
+    def fail(batch):
+        raise OSError("no space left on device")
+
+    runs = plan([write(tmp_path / "in" / "a.ipynb", "1"), write(tmp_path / "in" / "b.ipynb", HANGS)])
+    begun = time.monotonic()
+    with pytest.raises(OSError, match="no space left"):
+        run_batch(runs, engine, tmp_path, Console(quiet=True), on_change=fail)
+    wait_for(lambda: no_kernel_is_left(tmp_path))
+    assert time.monotonic() - begun < BOUND
 
 
 def test_a_batch_that_is_killed_leaves_no_kernel(tmp_path):
