@@ -391,7 +391,8 @@ print(f"the head that singles the odd one out most: layer {layer + 1}, head {hea
 # ## The hardest sets
 #
 # What does the model find hard?
-# The rows below are the four test sets in which it gives the odd one the lowest probability; below each image stands the probability that it is the odd one.
+# Take one set for each test image, the first draw of those that the accuracy was measured on.
+# The rows below are the four of them in which the model gives the odd one the lowest probability; below each image stands the probability that it is the odd one.
 # Where another image has a higher one than the framed one, the model is wrong.
 
 # %%
