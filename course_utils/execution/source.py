@@ -9,7 +9,8 @@ import jupytext
 import nbformat
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-KERNEL_ARGUMENTS = ["--log-level=ERROR"]  # the kernel's own advice, on encryption for instance, is not for the terminal
+# What the kernel says of itself, on encryption or on its interruption at the end, is not for the terminal.
+KERNEL_ARGUMENTS = ["--log-level=CRITICAL"]
 # What jupytext puts into a notebook under the settings in pyproject.toml; with it, the way back gives the source again.
 JUPYTEXT = {
     "cell_metadata_filter": "tags,jupyter,-all",
