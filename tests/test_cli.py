@@ -101,6 +101,15 @@ def test_the_executed_copies_hold_the_results_and_the_sources_stay_as_they_were(
         assert not any(cell.get("outputs") for cell in source.cells)
 
 
+def test_a_long_path_of_an_executed_copy_stands_whole_in_the_table(tmp_path):
+    folder = tmp_path / ("a_folder_of_a_long_name_" * 5)
+    output = course_run("--output", folder, write(tmp_path / "one.ipynb")).output
+    assert "…" not in output
+    assert str(folder / "one.ipynb") in "".join(
+        line.split("│")[-2].strip() for line in output.splitlines() if "│" in line
+    )
+
+
 def test_the_output_of_a_log_has_no_control_characters(mixed_run):
     assert "\x1b" not in mixed_run.output
     assert "\r" not in mixed_run.output

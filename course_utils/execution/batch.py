@@ -115,7 +115,8 @@ def hold_to_ranges(outcome: Outcome) -> Outcome:
 
 def print_table(batch: Batch, console: Console) -> None:
     """Print a table of the outcomes, and below it what failed where."""
-    table = Table("notebook", "status", "seconds", "results", "executed copy", title="Course run")
+    table = Table("notebook", "status", "seconds", "results", title="Course run")
+    table.add_column("executed copy", overflow="fold")  # a path that is cut could not be opened
     for outcome in batch.outcomes:
         recorded = "\n".join(f"{name} = {value:.6g}" for name, value in outcome.results.items())
         status = _COLOURS.get(outcome.status, outcome.status)

@@ -46,7 +46,10 @@ class _WatchedEngine(NBClientEngine):
     """papermill's engine, which also reports each cell that begins, and sets the kernel's environment."""
 
     @classmethod
-    def execute_managed_notebook(cls, nb_man, kernel_name, watch: Watch, on_cell: OnCell, environment, **kwargs):
+    def execute_managed_notebook(
+        cls, nb_man, kernel_name, watch: Watch, on_cell: OnCell, environment, source: Path, **kwargs
+    ):
+        nb_man.nb.metadata.papermill["input_path"] = source.name  # papermill would keep all of the notebook there
         start_cell = nb_man.cell_start
         cells = nb_man.nb.cells
 
@@ -120,6 +123,7 @@ def _execute(
             watch=watch,
             on_cell=on_cell,
             environment=environment,
+            source=run.notebook,
         )
     except PapermillExecutionError as error:
         return _of_cell(error, output, watch)

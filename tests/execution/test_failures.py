@@ -76,6 +76,13 @@ def test_a_notebook_that_runs_to_its_end(tmp_path):
     assert 10e6 < outcome.peak_memory < 1e9
 
 
+def test_the_executed_copy_names_its_source_and_does_not_hold_it_twice(tmp_path):
+    run(tmp_path, RECORD + "record('x', n)  # a remark")
+    copy = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    assert copy.metadata.papermill.input_path.endswith(".ipynb")
+    assert (tmp_path / "out.ipynb").read_text(encoding="utf-8").count("a remark") == 1
+
+
 def test_an_exception(tmp_path):
     failure = run(tmp_path, RECORD + "record('x', 1)", "# ## Later", "{}['key']", "print('never')").failure
     assert (failure.kind, failure.message, failure.cell, failure.heading) == ("error", "KeyError: 'key'", 5, "Later")
