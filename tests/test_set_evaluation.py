@@ -7,6 +7,7 @@ from test_class_evidence import clusters
 from course_utils.anomaly import AnomalyPredictor, with_evidence_computed
 from course_utils.experiments.deep_sets import deep_sets
 from course_utils.experiments.set_anomaly_baselines import over_set_sizes, rules_and_model
+from course_utils.experiments.set_anomaly_examples import examples
 from course_utils.experiments.set_anomaly_heads import heads
 from course_utils.experiments.set_anomaly_unseen import seen_and_unseen
 from course_utils.set_evaluation import SetAccuracy, chooser, set_accuracy
@@ -88,3 +89,19 @@ def test_a_head_is_removed_where_it_says(model):
     for head in measured["heads"]:  # the mean over all sets of what adds up to 1 in each row
         assert 0 < head["weight_of_others_on_odd"] < 1
     assert 0 < measured["without_any_head"] <= 1
+
+
+def test_the_examples_count_every_mistake_by_its_two_classes(model):
+    names = ["ant", "bee", "cat", "dog", "eel"]
+    told = examples(model, FEATURES, LABELS, TEST, names, set_size=6)
+    *others, odd = told["classes"]
+    assert len(others) == 5 and set(others) == {others[0]} != {odd}
+    attention = torch.tensor(told["attention"])  # one layer of two heads
+    assert attention.shape == (1, 2, 6, 6)
+    torch.testing.assert_close(attention.sum(dim=-1), torch.ones(1, 2, 6), atol=6e-3, rtol=0)  # of rounded weights
+    right = set_accuracy(chooser(model), FEATURES, LABELS, TEST, set_size=6, seeds=(0,)).right[0]
+    assert told["mistakes"] == len(TEST) - right
+    assert (
+        sum(count for _, _, count in told["confused"]) == told["mistakes"]
+    )  # five classes make no more than ten pairs
+    assert all(one < other for one, other, _ in told["confused"])

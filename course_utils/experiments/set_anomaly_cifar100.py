@@ -6,6 +6,7 @@
 import json
 import os
 import platform
+import re
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +18,7 @@ from course_utils.anomaly import AnomalyPredictor, checkpoint_name
 from course_utils.atomic import write_atomically
 from course_utils.experiments.deep_sets import deep_sets
 from course_utils.experiments.set_anomaly_baselines import over_set_sizes, rules_and_model
+from course_utils.experiments.set_anomaly_examples import examples
 from course_utils.experiments.set_anomaly_heads import heads
 from course_utils.experiments.set_anomaly_unseen import HELD_OUT, seen_and_unseen
 from course_utils.feature_cache import cached_features
@@ -51,6 +53,7 @@ def measure() -> dict:
         "set_sizes": over_set_sizes(model, features, labels, test),
         "held_out": seen_and_unseen(features, labels, train, test),
         "heads": heads(model, features, labels, test),
+        "examples": examples(model, features, labels, test, image_set.class_names),
     }
     made = {
         "command": "python -m course_utils.experiments.set_anomaly_cifar100",
@@ -65,6 +68,12 @@ def measure() -> dict:
     return {"made": made, "measured": measured}
 
 
+def as_text(results: dict) -> str:
+    """The results as JSON, a line for each innermost list, so that a map does not fill a page with single numbers."""
+    text = json.dumps(results, indent=1)
+    return re.sub(r"\[[^\[\]{}]*\]", lambda innermost: " ".join(innermost.group().split()), text)
+
+
 if __name__ == "__main__":
-    write_atomically(PATH, (json.dumps(measure(), indent=1) + "\n").encode())
+    write_atomically(PATH, (as_text(measure()) + "\n").encode())
     print(PATH.name)
