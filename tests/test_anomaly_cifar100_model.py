@@ -58,7 +58,7 @@ def test_the_recorded_experiments_are_of_this_model_and_the_page_shows_them():
     assert of_model["sets"] == 10_000
     assert of_model["accuracy"] == pytest.approx(ENTRY.metrics["test_acc"], abs=0.006)
     assert results["made"]["images_sha256"] == ENTRY.made["images_sha256"]
-    assert results["measured"].keys() == {"methods", "deep_sets", "set_sizes", "held_out", "heads"}
+    assert results["measured"].keys() == {"methods", "deep_sets", "set_sizes", "held_out", "heads", "examples"}
     assert json.loads(json.dumps(results)) == results
 
 
