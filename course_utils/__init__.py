@@ -5,6 +5,7 @@ A submodule is loaded when it is first asked for, so that `import course_utils` 
 """
 
 import importlib
+import logging
 import pkgutil
 import warnings
 
@@ -12,6 +13,8 @@ __version__ = "0.1.0"
 
 # Lightning's import asks notebooks without ipywidgets to install it, for progress bars that the course does not use.
 warnings.filterwarnings("ignore", message="IProgress not found")
+# What matplotlib says of its font cache (being built, or listing fonts that have moved) is the machine's own affair.
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 
 _SUBMODULES = frozenset(module.name for module in pkgutil.iter_modules(__path__))
 

@@ -1,6 +1,9 @@
 """Figures are tested through their data: a description that changes with what is shown, and bytes that do not."""
 
 import io
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -138,3 +141,25 @@ def test_description_holds_labels_limits_and_arrays():
 def test_figure_without_words_is_refused():
     with pytest.raises(ValueError, match="alt text"):
         plotting.show(DRAWN["curves"](), alt=" ")
+
+
+def test_a_stale_font_cache_is_not_reported_in_a_notebook(tmp_path):
+    """A cache without the fonts of mathematics, as one is left when another environment is removed while in use."""
+    spoil = (
+        "import json, pathlib, matplotlib as mpl\n"
+        "from matplotlib import font_manager as fm\n"
+        "path = next(pathlib.Path(mpl.get_cachedir()).glob('fontlist*.json'))\n"
+        "cache = json.loads(path.read_text())\n"
+        "cache['ttflist'] = [font for font in cache['ttflist'] if 'STIX' not in font['name']]\n"
+        "path.write_text(json.dumps(cache))\n"
+    )
+    use = (
+        "from course_utils import plotting\n"
+        "import io\n"
+        "figure = plotting.curves([1, 10], {'y': [1, 10]}, xlabel='x', ylabel='y', xscale='log')\n"
+        "figure.savefig(io.BytesIO(), format='png')\n"
+    )
+    environment = {**os.environ, "MPLCONFIGDIR": str(tmp_path)}
+    for code in (spoil, use):
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert run.stderr == ""
