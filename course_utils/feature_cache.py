@@ -237,8 +237,10 @@ class FeatureCache:
         if self.is_complete():
             return True
         with self._lock(f".{shard.number}-of-{shard.count}"):
-            if not self.is_complete():  # another process was not faster
-                self._compute(self.missing_chunks(shard), workers)
+            # In this order: another process removes its chunks only once the features are complete.
+            missing = self.missing_chunks(shard)
+            if not self.is_complete():
+                self._compute(missing, workers)
         with self._lock(""):
             complete = self.is_complete() or self._join()
             if complete:

@@ -114,7 +114,8 @@ def _execute(
     try:
         executed = papermill.execute_notebook(
             nbformat.reads(run.content, as_version=4),
-            str(output).replace("{", "{{").replace("}", "}}"),  # papermill fills in what stands in braces
+            # Absolute, since papermill changes the working directory of all threads at times; and it fills in braces.
+            str(output.absolute()).replace("{", "{{").replace("}", "}}"),
             parameters=dict(run.parameters),
             engine_name="course",
             kernel_name=run.kernel,
