@@ -302,7 +302,8 @@ def test_a_second_process_waits_and_computes_nothing(unbroken, monkeypatch):
         return features(self, images, tick)
 
     monkeypatch.setattr(Extractor, "features", counted)
-    both = [threading.Thread(target=lambda: cache().extract(workers=1)) for _ in range(2)]
+    # Made one after the other: two threads that draw a network's weights share the random numbers.
+    both = [threading.Thread(target=made.extract, kwargs={"workers": 1}) for made in (cache(), cache())]
     for thread in both:
         thread.start()
     for thread in both:
