@@ -235,6 +235,7 @@ class FeatureCache:
             Whether the features are complete.
         """
         if self.is_complete():
+            shutil.rmtree(self.chunks, ignore_errors=True)  # another process was killed when it was about to do so
             return True
         with self._lock(f".{shard.number}-of-{shard.count}"):
             # In this order: another process removes its chunks only once the features are complete.

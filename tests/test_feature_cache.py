@@ -262,12 +262,16 @@ def test_killed_at_random_moments_it_goes_on_and_ends_in_the_same_bytes(unbroken
 
 
 @needs_fork
-@pytest.mark.parametrize("written", ["npy", "json"])
-def test_killed_while_it_writes_the_file_it_ends_in_the_same_bytes(unbroken, folder, written, monkeypatch):
-    def die(*arguments):
+@pytest.mark.parametrize("moment", ["npy is written", "json is written", "chunks are removed"])
+def test_killed_while_it_joins_the_chunks_it_ends_in_the_same_bytes(unbroken, folder, moment, monkeypatch):
+    def die(*arguments, **options):
         os.kill(os.getpid(), signal.SIGKILL)
 
-    target = (feature_cache.os, "fsync") if written == "npy" else (feature_cache, "write_atomically")
+    target = {
+        "npy is written": (feature_cache.os, "fsync"),
+        "json is written": (feature_cache, "write_atomically"),
+        "chunks are removed": (feature_cache.shutil, "rmtree"),
+    }[moment]
     cache().extract(Shard(1, 2))
     cache()._compute(cache().missing_chunks(), 1)
     with monkeypatch.context() as patched:
@@ -275,7 +279,7 @@ def test_killed_while_it_writes_the_file_it_ends_in_the_same_bytes(unbroken, fol
         process = started()
         process.join()
     assert process.exitcode == -signal.SIGKILL
-    assert not cache().is_complete()
+    assert cache().is_complete() == (moment == "chunks are removed")
     cache().extract()
     assert cache().path.read_bytes() == unbroken
     assert files(folder) == [".json", ".npy"]
