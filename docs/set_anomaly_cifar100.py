@@ -131,7 +131,7 @@ def page() -> str:
     closing = "\n## How it was made\n\n" + "\n".join(
         f"- {name.replace('_', ' ')}: {value}" for name, value in made.items() if name != "held_out_classes"
     )
-    parts = [OPENING.format(seeds=len(made["evaluation_seeds"])), *methods(measured), *set_sizes(measured)]
+    parts = [OPENING.format(seeds=len(made["seeds"])), *methods(measured), *set_sizes(measured)]
     parts += [*held_out(measured, made), *heads(measured), *examples(measured), closing]
     return "\n".join(parts) + "\n"
 

@@ -96,7 +96,10 @@ def execute(
     """
     start = time.perf_counter()
     with Watch(limits, why_stop) as watch:
-        failure = _execute(run, output, {**os.environ, **(environment or {}), **watch.mark}, on_cell, watch, limits)
+        variables = {**os.environ, **(environment or {}), **watch.mark}
+        failure = _execute(run, output, variables, on_cell, watch, limits)
+        if _died_at_its_start(failure, watch):
+            failure = _execute(run, output, variables, on_cell, watch, limits)
     seconds = time.perf_counter() - start
     recorded, copy = {}, None
     try:
@@ -106,6 +109,11 @@ def execute(
     except ValueError as error:  # a name recorded twice fails this notebook, not the run
         failure = failure or Failure(kinds.RESULT, str(error))
     return Outcome(run, seconds, recorded, failure, peak_memory=watch.peak_memory or None, copy=copy)
+
+
+def _died_at_its_start(failure: Failure | None, watch: Watch) -> bool:
+    """Whether there was no kernel at all, as happens when another program takes a port that was picked for it."""
+    return failure is not None and failure.kind == kinds.KERNEL_DIED and watch.cell is None and not watch.reason
 
 
 def _execute(

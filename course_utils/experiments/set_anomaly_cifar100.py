@@ -3,10 +3,6 @@
 `python -m course_utils.experiments.set_anomaly_cifar100` measures and writes; `recorded` reads.
 """
 
-import json
-import os
-import platform
-import re
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +11,7 @@ import torch
 
 from course_utils import checkpoints
 from course_utils.anomaly import AnomalyPredictor, checkpoint_name
-from course_utils.atomic import write_atomically
+from course_utils.experiments import committed
 from course_utils.experiments.deep_sets import deep_sets
 from course_utils.experiments.set_anomaly_baselines import over_set_sizes, rules_and_model
 from course_utils.experiments.set_anomaly_examples import examples
@@ -31,7 +27,7 @@ BACKBONE = "efficientnet_lite0"
 
 def recorded() -> dict:
     """The committed results: "measured" and how they came about ("made")."""
-    return json.loads(PATH.read_text(encoding="utf-8"))
+    return committed.read(PATH)
 
 
 def measure() -> dict:
@@ -41,13 +37,12 @@ def measure() -> dict:
         ImagesMissingError: if CIFAR-100 is not there and cannot be downloaded.
         CheckpointMissingError: if the model is not there.
     """
-    begun = time.monotonic()
     image_set = load_images("cifar100")
     features = cached_features(image_set, BACKBONE)
     labels = torch.from_numpy(image_set.labels)
     train, test = (torch.from_numpy(image_set.splits[split]) for split in ("train", "test"))
     model = checkpoints.load(AnomalyPredictor, checkpoint_name("cifar100", BACKBONE))
-    measured = {
+    return {
         "methods": rules_and_model(model, features, labels, train, test),
         "deep_sets": deep_sets(model, features, labels, train, test),
         "set_sizes": over_set_sizes(model, features, labels, test),
@@ -55,25 +50,17 @@ def measure() -> dict:
         "heads": heads(model, features, labels, test),
         "examples": examples(model, features, labels, test, image_set.class_names),
     }
-    made = {
-        "command": "python -m course_utils.experiments.set_anomaly_cifar100",
-        "evaluation_seeds": list(SEEDS),
-        "held_out_classes": [image_set.class_names[number] for number in HELD_OUT],
-        "images_sha256": fingerprint(image_set.images),
-        "hardware": f"{os.cpu_count()} CPU cores",
-        "minutes": round((time.monotonic() - begun) / 60, 1),
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("torch", "numpy", "scikit-learn")},
-    }
-    return {"made": made, "measured": measured}
-
-
-def as_text(results: dict) -> str:
-    """The results as JSON, a line for each innermost list, so that a map does not fill a page with single numbers."""
-    text = json.dumps(results, indent=1)
-    return re.sub(r"\[[^\[\]{}]*\]", lambda innermost: " ".join(innermost.group().split()), text)
 
 
 if __name__ == "__main__":
-    write_atomically(PATH, (as_text(measure()) + "\n").encode())
+    begun, image_set = time.monotonic(), load_images("cifar100")
+    committed.write(
+        PATH,
+        measure(),
+        seconds=time.monotonic() - begun,
+        seeds=SEEDS,
+        held_out_classes=[image_set.class_names[number] for number in HELD_OUT],
+        images_sha256=fingerprint(image_set.images),
+        sklearn=version("scikit-learn"),
+    )
     print(PATH.name)

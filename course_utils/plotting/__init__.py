@@ -1,0 +1,24 @@
+"""Every figure that a notebook draws from numbers.
+
+Each function takes arrays or tensors and returns a matplotlib `Figure`; `show` puts it into the notebook together with
+a text alternative and a description of what was plotted, by which a test can tell whether a figure has changed.
+"""
+
+from course_utils.plotting.attention import attention_maps, masks, worked_example
+from course_utils.plotting.charts import bars, curves, heatmap, learning_curves, position_curves
+from course_utils.plotting.images import attention_over_images, image_sets
+from course_utils.plotting.notebook import show
+
+__all__ = [
+    "attention_maps",
+    "attention_over_images",
+    "bars",
+    "curves",
+    "heatmap",
+    "image_sets",
+    "learning_curves",
+    "masks",
+    "position_curves",
+    "show",
+    "worked_example",
+]
