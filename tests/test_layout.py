@@ -34,7 +34,7 @@ ARROWS = {
     "downloads": {"registry", "download_progress"},
     "upkeep": {"checkpoints", "checkpoint_files", "registry"},
 }
-LEAVES = {"batches", "class_evidence", "rules", "paths", "progress", "work_progress", "results", "atomic", "threads"}
+LEAVES = {"batches", "class_evidence", "diagrams", "rules", "paths", "progress", "work_progress", "results", "atomic", "threads"}
 NOT_FOR_TEACHING = {"execution", "checks", "cli", "upkeep"}
 DATA = {"images", "cifar100", "stacked", "features", "feature_cache", "backbones", "batches"}
 MODELS = {"encoder", "predictor", "training", "reverse", "anomaly", "checkpoints"}
