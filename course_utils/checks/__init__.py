@@ -61,11 +61,13 @@ def tasks() -> "dict[str, Task]":
 
     found: dict[str, Task] = {}
     for room in ROOMS:
+        if not _is_file(room):
+            continue
         module = importlib.import_module(f"{__name__}.{room}")
         for value in vars(module).values():
             if not isinstance(value, Exercise | Choice | Quantity):
                 continue
-            if found.get(value.name, value) is not value or importlib.util.find_spec(f"{__name__}.{value.name}"):
+            if found.get(value.name, value) is not value or _is_file(value.name):
                 raise ValueError(f"the name {value.name!r} in checks/{room}.py is taken; give the exercise another")
             found[value.name] = value
     return found
@@ -78,8 +80,12 @@ def keep_progress(kept: bool) -> None:
     progress.keep(kept)
 
 
+def _is_file(name: str) -> bool:
+    return importlib.util.find_spec(f"{__name__}.{name}") is not None
+
+
 def __getattr__(name: str) -> "Callable[..., Outcome]":
-    if name.startswith("_"):
+    if name.startswith("_") or _is_file(name):  # the import statement asks here before it loads a file
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     known = tasks()
     if name in known:
