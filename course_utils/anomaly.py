@@ -18,6 +18,7 @@ from course_utils.class_evidence import ClassEvidence
 from course_utils.feature_cache import cached_features
 from course_utils.features import default_size
 from course_utils.images import ImageSet, load_images
+from course_utils.machine import Machine
 from course_utils.predictor import TransformerPredictor
 from course_utils.rules import posterior_rule
 from course_utils.training import Loaders, Recipe, is_published, load_or_fit, recipe_of, test
@@ -351,8 +352,8 @@ class AnomalyPredictor(TransformerPredictor):
         logits = logits.squeeze(dim=-1)  # [B, T]: the softmax runs over the images of the set
         loss = F.cross_entropy(logits, labels)
         accuracy = (logits.argmax(dim=-1) == labels).float().mean()
-        self.log(f"{mode}_loss", loss, batch_size=len(labels))
-        self.log(f"{mode}_acc", accuracy, batch_size=len(labels), prog_bar=mode == "val")
+        self.log(f"{mode}_loss", loss, batch_size=len(labels), sync_dist=mode != "train")
+        self.log(f"{mode}_acc", accuracy, batch_size=len(labels), prog_bar=mode == "val", sync_dist=mode != "train")
         return loss
 
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> Tensor:
@@ -427,6 +428,7 @@ def train_anomaly(
     max_epochs: int | None = None,
     seed: int = 42,
     callbacks: Sequence[pl.Callback] = (),
+    machine: Machine = Machine(),
     **model_kwargs,
 ) -> tuple[AnomalyPredictor, dict[str, float]]:
     """Load or train a model of set anomaly detection, and test it.
@@ -441,6 +443,7 @@ def train_anomaly(
         max_epochs: None leaves it to the profile; a number trains, whatever is saved.
         seed: of the fixed sets, and of a training run.
         callbacks: for a training run, such as `training.History`.
+        machine: devices and precision of a training run.
         **model_kwargs: arguments of `AnomalyPredictor`, in place of the profile's.
 
     Returns:
@@ -473,6 +476,7 @@ def train_anomaly(
         seed=seed,
         callbacks=callbacks,
         prepare=lambda new: _learn_classes(new, image_set, features, seed),
+        machine=machine,
     )
     splits = ("test",) if is_published(model) else ("test", "val", "train")
     return model, _measure(model, image_set, features, set_size, seed, splits)

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from course_utils.batches import WholeBatch, eval_loader, train_loader
+from course_utils.machine import Machine
 from course_utils.predictor import TransformerPredictor
 from course_utils.training import Loaders, Recipe, load_or_fit, recipe_of, test
 
@@ -84,8 +85,8 @@ class ReversePredictor(TransformerPredictor):
         logits = self(self.one_hot(sequences))  # [B, T, C]; with positions: without them, no token knows its place
         loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
         accuracy = (logits.argmax(dim=-1) == targets).float().mean()
-        self.log(f"{mode}_loss", loss, batch_size=len(targets))
-        self.log(f"{mode}_acc", accuracy, batch_size=len(targets), prog_bar=mode == "val")
+        self.log(f"{mode}_loss", loss, batch_size=len(targets), sync_dist=mode != "train")
+        self.log(f"{mode}_acc", accuracy, batch_size=len(targets), prog_bar=mode == "val", sync_dist=mode != "train")
         return loss
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
@@ -123,6 +124,7 @@ def train_reverse(
     max_epochs: int | None = None,
     seed: int = 42,
     callbacks: Sequence[pl.Callback] = (),
+    machine: Machine = Machine(),
     **model_kwargs,
 ) -> tuple[ReversePredictor, dict[str, float]]:
     """Load or train a model of the reverse task, and test it.
@@ -133,6 +135,7 @@ def train_reverse(
         max_epochs: None leaves it to the profile; a number trains, whatever is saved.
         seed: of the data, and of a training run.
         callbacks: for a training run, such as `training.History`.
+        machine: devices and precision of a training run.
         **model_kwargs: arguments of `ReversePredictor`, in place of the profile's.
 
     Returns:
@@ -153,6 +156,7 @@ def train_reverse(
         max_epochs=max_epochs,
         seed=seed,
         callbacks=callbacks,
+        machine=machine,
     )
     return model, _measure(model, loaders)
 

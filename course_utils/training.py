@@ -1,26 +1,32 @@
 """The one recipe that both tasks use: find a checkpoint or else fit, keep the best model, then test it."""
 
 import inspect
+import json
 import logging
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
 from pytorch_lightning.callbacks import ModelCheckpoint, ProgressBar
+from pytorch_lightning.utilities import rank_zero_only
 from torch.utils.data import DataLoader
 
 from course_utils import checkpoints
+from course_utils.machine import Machine
 from course_utils.paths import runs_dir
 from course_utils.progress import progress_callbacks
 from course_utils.registry import stand_in
+from course_utils.shared_batches import SharedBatches
 from course_utils.threads import threads_for
 
 CHECKPOINT_CHOICES = ("auto", "required", "none")
+_HISTORY = "history.json"
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Loaders:
-    """The batches of each split."""
+    """The batches of each split, as one process has them; several share them (`shared_batches`)."""
 
     train: DataLoader
     val: DataLoader
@@ -74,13 +80,23 @@ class History(pl.Callback):
         self.learning_rate.append(optimizer.param_groups[0]["lr"])
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
-        """Note the loss."""
-        self.train_loss.append(float(outputs["loss"]))
+        """Note the loss, of all devices' shares of the batch."""
+        self.train_loss.append(float(trainer.strategy.reduce(outputs["loss"].detach(), reduce_op="mean")))
 
     def on_validation_epoch_end(self, trainer, pl_module) -> None:
         """Note the accuracy."""
         self.val_step.append(trainer.global_step)
         self.val_acc.append(float(trainer.callback_metrics["val_acc"]))
+
+    def on_fit_end(self, trainer, pl_module) -> None:
+        """Leave what was noted where the process that began the run finds it, if it is another one."""
+        if trainer.is_global_zero:
+            (Path(trainer.default_root_dir) / _HISTORY).write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    def read(self, folder: Path) -> None:
+        """Take over what another process noted."""
+        if not self.train_loss and (folder / _HISTORY).is_file():
+            vars(self).update(json.loads((folder / _HISTORY).read_text(encoding="utf-8")))
 
 
 def recipe_of(recipes: Mapping[str, Recipe], profile: str, model_kwargs: Mapping[str, Any]) -> Recipe:
@@ -105,6 +121,7 @@ def load_or_fit(
     seed: int = 42,
     callbacks: Sequence[pl.Callback] = (),
     prepare: Callable[[pl.LightningModule], None] = lambda model: None,
+    machine: Machine = Machine(),
 ) -> pl.LightningModule:
     """A trained model: the saved one if it is there and fits, else one trained now.
 
@@ -119,6 +136,7 @@ def load_or_fit(
         seed: of the initial weights, the order of the batches and the dropout.
         callbacks: for the Trainer, such as `History`.
         prepare: is given a new model before it is trained, to set what is not learnt by the Trainer's steps.
+        machine: devices and precision of a training run.
 
     Returns:
         The model, in evaluation mode on the CPU. Of a training run it is the one with the lowest validation loss.
@@ -142,7 +160,9 @@ def load_or_fit(
     max_iters = epochs * len(loaders.train)
     model = model_class(**{"max_iters": max_iters, **recipe.model})
     prepare(model)
-    return fit(model, loaders, name=name, max_epochs=epochs, recipe=recipe, callbacks=callbacks)
+    return fit(
+        model, loaders, name=name, max_epochs=epochs, recipe=recipe, callbacks=callbacks, machine=machine, seed=seed
+    )
 
 
 def is_published(model: pl.LightningModule) -> bool:
@@ -158,16 +178,18 @@ def fit(
     max_epochs: int,
     recipe: Recipe,
     callbacks: Sequence[pl.Callback] = (),
+    machine: Machine = Machine(),
+    seed: int = 42,
 ) -> pl.LightningModule:
     """Train a model and return it as it was at its lowest validation loss, in evaluation mode on the CPU."""
     # By loss, not accuracy: a small validation set soon ties at 100 %, and the first of the ties is not the best.
     keep_best = ModelCheckpoint(monitor="val_loss", mode="min", save_weights_only=True)
     callbacks = [*progress_callbacks(), *callbacks]
+    folder = _new_log_folder(name)
     with quiet_lightning(), threads_for(model):
         trainer = pl.Trainer(
-            default_root_dir=_new_log_folder(name),  # CSV logs, or TensorBoard's where that is installed
-            accelerator="auto",
-            devices=1,
+            **machine.trainer_arguments(),
+            default_root_dir=folder,  # CSV logs, or TensorBoard's where that is installed
             max_epochs=max_epochs,
             gradient_clip_val=recipe.gradient_clip_val,
             callbacks=[keep_best, *callbacks],
@@ -175,8 +197,13 @@ def fit(
             enable_model_summary=False,
             num_sanity_val_steps=0,
             log_every_n_steps=10,
+            use_distributed_sampler=False,  # the batches are shared already
         )
-        trainer.fit(model, loaders.train, loaders.val)
+        batches = SharedBatches(loaders.train, loaders.val, seed=seed, num_workers=machine.num_workers or None)
+        trainer.fit(torch.compile(model) if machine.compile else model, datamodule=batches)
+    for callback in callbacks:
+        if isinstance(callback, History):
+            callback.read(folder)
     best = type(model).load_from_checkpoint(keep_best.best_model_path, map_location="cpu", weights_only=True)
     return best.eval()
 
@@ -272,7 +299,9 @@ def _architecture_differences(model: pl.LightningModule, recipe: Recipe) -> str:
 
 
 def _new_log_folder(name: str) -> Path:
-    """A folder of this run's own, so that runs side by side do not mix."""
+    """A folder of this run's own, so that runs side by side do not mix; its first process makes it."""
     folder = runs_dir() / "training"
+    if rank_zero_only.rank:
+        return folder / f"{name}-of-rank-{rank_zero_only.rank}"  # nothing is written there
     folder.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder))

@@ -29,12 +29,26 @@ ARROWS = {
     "images": {"cifar100", "image_order", "stacked"},
     "cifar100": {"downloads", "image_order"},
     "plotting": {"figure_description"},
+    "interactive": {"figure_description", "plotting"},
     "checkpoints": {"checkpoint_files", "registry"},
     "checkpoint_files": {"downloads", "registry"},
     "downloads": {"registry", "download_progress"},
     "upkeep": {"checkpoints", "checkpoint_files", "registry"},
 }
-LEAVES = {"batches", "class_evidence", "diagrams", "rules", "paths", "progress", "work_progress", "results", "atomic", "threads"}
+LEAVES = {
+    "batches",
+    "class_evidence",
+    "diagrams",
+    "machine",
+    "rules",
+    "shared_batches",
+    "paths",
+    "progress",
+    "work_progress",
+    "results",
+    "atomic",
+    "threads",
+}
 NOT_FOR_TEACHING = {"execution", "checks", "cli", "upkeep"}
 DATA = {"images", "cifar100", "stacked", "features", "feature_cache", "backbones", "batches"}
 MODELS = {"encoder", "predictor", "training", "reverse", "anomaly", "checkpoints"}
@@ -93,7 +107,7 @@ def test_no_teaching_module_imports_the_tools(path):
     assert not imported_rooms(path) & NOT_FOR_TEACHING
 
 
-@pytest.mark.parametrize("path", **named([path for path in FILES if room(path) == "plotting"]))
+@pytest.mark.parametrize("path", **named([path for path in FILES if room(path) in {"plotting", "interactive"}]))
 def test_a_figure_knows_no_models_and_data_sets(path):
     assert not imported_rooms(path) & (MODELS | DATA)
 
