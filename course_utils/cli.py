@@ -127,7 +127,8 @@ def results(path: Path) -> None:
 def sync(sources: tuple[Path, ...], only_check: bool) -> None:
     """Bring the .ipynb beside each NOTEBOOK.py (default: all of the course) in step with it.
 
-    A notebook is executed only where its code, or a library file that it depends on, has changed.
+    A notebook is executed only where its code, or a library file that it depends on, has changed. One with exercises
+    also has a student copy, without solutions, in the folder exercises/ beside that of the notebooks.
     Exit code: 0 if all are in step, 1 if one is not, 2 for wrong usage.
     """
     from rich.console import Console
@@ -141,7 +142,8 @@ def sync(sources: tuple[Path, ...], only_check: bool) -> None:
         if source.suffix != ".py":
             raise click.UsageError(f"{source} is derived or no notebook; give the .py file that it is made from")
     in_step = (check_all if only_check else sync_all)(chosen, Console())
-    if not in_step:
+    copies_in_step = _sync_student_copies(chosen, only_check, whole_course=not sources)
+    if not (in_step and copies_in_step):
         raise SystemExit(1)
 
 
@@ -257,6 +259,26 @@ def _show_checkpoints(names: Sequence[str]) -> list["Entry"]:
     entries = _registered_checkpoints(names)
     Console().print(table_of(entries))
     return entries
+
+
+def _sync_student_copies(sources: Sequence[Path], only_check: bool, whole_course: bool) -> bool:
+    """Bring the student copies in step, or only check them; whether all of them are."""
+    from course_utils.execution.source import SourceError
+    from course_utils.execution.student_copy import copy_problem, leftover_copies, write_copy
+
+    problems = leftover_copies(sources) if whole_course else []
+    for source in sources:
+        if only_check:
+            problems += filter(None, [copy_problem(source)])
+            continue
+        try:
+            if done := write_copy(source):
+                click.echo(f"{source.stem}: {done}")
+        except (SourceError, SyntaxError) as error:
+            problems.append(f"{source.name}: {error}")
+    for problem in problems:
+        click.echo(problem)
+    return not problems
 
 
 def _engine(name: str, scheduler: str | None, folder: Path, limits: "Limits", jobs: int | None) -> "Engine":
