@@ -6,14 +6,20 @@ a text alternative and a description of what was plotted, by which a test can te
 
 from course_utils.plotting.attention import attention_maps, masks, worked_example
 from course_utils.plotting.charts import bars, curves, heatmap, learning_curves, position_curves
+from course_utils.plotting.grids import curve_grid
+from course_utils.plotting.growth import growth
 from course_utils.plotting.images import attention_over_images, image_sets
 from course_utils.plotting.notebook import show
+from course_utils.plotting.spread import curves_with_spread
 
 __all__ = [
     "attention_maps",
     "attention_over_images",
     "bars",
+    "curve_grid",
     "curves",
+    "curves_with_spread",
+    "growth",
     "heatmap",
     "image_sets",
     "learning_curves",

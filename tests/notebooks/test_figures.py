@@ -21,12 +21,31 @@ MATRIX = RANDOM.random((6, 6))
 WEIGHTS = MATRIX / MATRIX.sum(axis=-1, keepdims=True)
 IMAGES = RANDOM.integers(0, 255, size=(2, 4, 8, 8), dtype=np.uint8)
 STEPS = np.arange(1, 21)
+RANDOM_RUNS = RANDOM.random((3, 20))
 
 DRAWN: dict[str, Callable[[], Figure]] = {
     "worked_example": lambda: plotting.worked_example(
         ["a", "b"], [1.0, 0.5], [[1.0, 0.0], [0.0, 1.0]], [0.6, 0.4], [[1.0, 2.0], [3.0, 4.0]], [1.8, 2.8]
     ),
     "curves": lambda: plotting.curves(STEPS, {"loss": 1 / STEPS}, xlabel="step", ylabel="loss (nats)"),
+    "curves_with_spread": lambda: plotting.curves_with_spread(
+        STEPS, {"plain": RANDOM_RUNS, "scaled": RANDOM_RUNS + 1}, xlabel="step", ylabel="loss (nats)"
+    ),
+    "growth": lambda: plotting.growth(
+        STEPS,
+        {"time (s)": {"square": STEPS**2, "line": STEPS}, "memory (MB)": {"square": STEPS**2, "line": STEPS}},
+        xlabel="length T (tokens)",
+        symbol="T",
+        exponents={"time (s)": {"square": 2, "line": 1}, "memory (MB)": {"square": 2, "line": 1}},
+        fitted_from=10,
+    ),
+    "curve_grid": lambda: plotting.curve_grid(
+        STEPS,
+        {("1 layer", rate): {"plain": [1 / STEPS, 2 / STEPS], "other": [3 / STEPS]} for rate in ("slow", "fast")},
+        xlabel="step",
+        ylabel="loss (nats)",
+        reference=(2.0, "guessing"),
+    ),
     "masks": lambda: plotting.masks({"causal": np.tri(3, dtype=bool)}, ["a", "b", "c"]),
     "attention_maps": lambda: plotting.attention_maps([WEIGHTS[None]], queries=list("abcdef")),
     "heatmap": lambda: plotting.heatmap(MATRIX, xlabel="position", ylabel="dimension", colour_label="encoding"),
