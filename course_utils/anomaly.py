@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
+import course_utils.quiet  # noqa: F401
+
 import numpy as np
 import pytorch_lightning as pl
 import torch

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import course_utils.quiet  # noqa: F401
+
 import pytorch_lightning as pl
 import torch
 from torch import Tensor

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import course_utils.quiet  # noqa: F401
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import Collection, PathCollection

@@ -1,5 +1,7 @@
 """The Lightning module that both tasks extend: a Transformer encoder between two small networks."""
 
+import course_utils.quiet  # noqa: F401
+
 import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn, optim

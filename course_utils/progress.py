@@ -3,6 +3,8 @@
 import sys
 import time
 
+import course_utils.quiet  # noqa: F401
+
 import pytorch_lightning as pl
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display

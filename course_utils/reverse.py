@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import course_utils.quiet  # noqa: F401
+
 import pytorch_lightning as pl
 import torch
 import torch.nn.functional as F

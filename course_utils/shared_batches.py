@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterator
 
+import course_utils.quiet  # noqa: F401
+
 import pytorch_lightning as pl
 import torch
 from torch.utils.data import DataLoader, Sampler

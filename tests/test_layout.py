@@ -18,6 +18,14 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ARROWS = {
     "encoder": {"attention", "positions"},
     "predictor": {"encoder", "positions", "schedule"},
+    "heads": {"attention"},
+    "causal_attention": {"attention", "heads", "key_value_cache"},
+    "cross_attention": {"attention", "key_value_cache"},
+    "decoder": {"causal_attention", "cross_attention", "key_value_cache"},
+    "seq2seq": {"decoder", "encoder", "positions", "schedule"},
+    "addition": {"seq2seq", "training"},
+    "rotary": {"attention", "heads"},
+    "efficient_attention": {"attention", "heads"},
     "training": {"checkpoints", "registry"},
     "reverse": {"predictor", "training"},
     "set_evaluation": {"anomaly"},
@@ -44,6 +52,7 @@ LEAVES = {
     "shared_batches",
     "paths",
     "progress",
+    "quiet",
     "work_progress",
     "results",
     "atomic",
@@ -80,7 +89,7 @@ def imported_modules(path: Path) -> set[str]:
 def imported_rooms(path: Path) -> set[str]:
     """The modules of the course that a file imports, its own room left out."""
     of_the_course = {name.split(".")[1] for name in imported_modules(path) if name.startswith("course_utils.")}
-    return of_the_course - {room(path)}
+    return of_the_course - {room(path), "quiet"}  # that one only says what is not to be said
 
 
 def named(paths: list[Path]) -> dict:
@@ -125,6 +134,19 @@ def test_no_arrows_run_in_a_circle():
 def test_every_arrow_is_of_modules_that_exist():
     drawn = set(ARROWS) | set().union(*ARROWS.values()) | LEAVES
     assert drawn <= {room(path) for path in FILES}
+
+
+LOUD = ("pytorch_lightning", "matplotlib")  # they say something when they are imported
+
+
+@pytest.mark.parametrize(
+    "path",
+    **named([path for path in FILES if room(path) not in {"execution", "interactive", "plotting", "experiments"}]),
+)
+def test_libraries_are_kept_quiet_before_they_are_imported(path):
+    imported = imported_modules(path)
+    if any(name.startswith(LOUD) for name in imported):
+        assert "course_utils.quiet" in imported
 
 
 def test_importing_the_package_imports_neither_torch_nor_matplotlib_nor_lightning():

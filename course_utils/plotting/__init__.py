@@ -4,6 +4,8 @@ Each function takes arrays or tensors and returns a matplotlib `Figure`; `show` 
 a text alternative and a description of what was plotted, by which a test can tell whether a figure has changed.
 """
 
+import course_utils.quiet  # noqa: F401
+
 from course_utils.plotting.attention import attention_maps, masks, worked_example
 from course_utils.plotting.charts import bars, curves, heatmap, learning_curves, position_curves
 from course_utils.plotting.grids import curve_grid

@@ -3,6 +3,8 @@
 import functools
 from collections.abc import Callable
 
+import course_utils.quiet  # noqa: F401
+
 import matplotlib
 import numpy as np
 import seaborn as sns
