@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from browser import chromium  # noqa: F401 (a fixture)
 from checkpoint_fixtures import world  # noqa: F401 (a fixture)
 from hypothesis import settings
 

@@ -14,6 +14,7 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _WHOLE = re.compile(r"[-+]?\d+\.?")
 # A picture's bytes differ between machines; the figure's description beside it says what it shows.
 _IGNORED_MIMES = frozenset({"image/png"})
+_IGNORED_WITH_DESCRIPTION = frozenset({"text/html"})  # an interactive piece: its values stand in the description too
 _IGNORED_FIELDS = frozenset({"data", "metadata", "output_type", "execution_count", "traceback", "name", "transient"})
 
 
@@ -59,7 +60,8 @@ def _compare_outputs(
         value = data[RESULT]["value"]
         return [] if value in ranges[name] else [f"{name} = {value:.6g} is outside its range, {ranges[name]}"]
     found = []
-    for mime in sorted(data.keys() - _IGNORED_MIMES):
+    ignored = _IGNORED_MIMES | _IGNORED_WITH_DESCRIPTION if FIGURE in data else _IGNORED_MIMES
+    for mime in sorted(data.keys() - ignored):
         found += _compare(data[mime], before[mime], tolerance, f"{place}, {_MIME_IN_WORDS.get(mime, mime)}")
     found += _compare(output.get("metadata", {}), reference.get("metadata", {}), tolerance, f"{place}, metadata")
     for field in sorted((output.keys() | reference.keys()) - _IGNORED_FIELDS):  # of an error: its name and value

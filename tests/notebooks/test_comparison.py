@@ -149,6 +149,19 @@ def test_alt_text_is_compared():
     assert compare([now], [before]) == ["output 1, metadata.image/png.alt: 'A line.' instead of 'A curve.'"]
 
 
+def test_html_is_compared_unless_the_description_of_a_figure_stands_beside_it():
+    def piece(html: str, largest: float) -> dict:
+        return shown({"text/html": html, FIGURE: {"axes": [], "piece": {"weights": {"max": largest, "mean": 0.25}}}})
+
+    assert compare([piece("<b>0.500001</b>", 0.500001)], [piece("<b>other bytes</b>", 0.5)]) == []
+    assert compare([piece("<b>same</b>", 0.51)], [piece("<b>same</b>", 0.5)]) == [
+        "output 1, figure.piece.weights.max: 0.51 instead of 0.5"
+    ]
+    assert compare([shown({"text/html": "<b>one</b>"})], [shown({"text/html": "<b>two</b>"})]) == [
+        "output 1, text/html: '<b>one</b>' instead of '<b>two</b>'"
+    ]
+
+
 def test_result_without_a_range_is_compared():
     assert compare([result(0.50001)], [result(0.5)]) == []
     assert compare([result(0.501)], [result(0.5)]) == [

@@ -1,0 +1,89 @@
+"""A real browser for tests: Chromium, driven by Playwright, offline, with everything it complains about kept."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+WIDTHS = (360, 768, 1440)  # pixels: a phone, a tablet, a desktop
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_QUIET = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A Chromium for the tests of one module; skipped where Playwright or the browser is missing."""
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+    if path is None:
+        pytest.skip("no Chromium on the path; install one (Debian: apt install chromium) or name it in CHROMIUM")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(_QUIET))
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(
+    browser, path: Path, *, width: int = 1440, dark: bool = False, javascript: bool = True, **options
+) -> Iterator:
+    """A page opened from disk, without network; when it closes, it must have asked for nothing else and said nothing.
+
+    Args:
+        browser: the fixture `chromium`.
+        path: of the HTML file; a fragment may follow as part of the name.
+        width: of the window, in pixels.
+        dark: whether the reader prefers dark pages.
+        javascript: False for a reader without it.
+        **options: of Playwright's new_context.
+    """
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if dark else "light",
+        java_script_enabled=javascript,
+        offline=True,
+        **options,
+    )
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on(
+        "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+    page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
+    page.on("request", lambda request: complaints.append(f"asked for {request.url}") if _leaves(request.url) else None)
+    try:
+        page.goto(path.as_uri())
+        yield page
+        page.evaluate("1") if javascript else page.title()  # what was said until now has arrived
+    finally:
+        context.close()
+    assert complaints == []
+
+
+def _leaves(url: str) -> bool:
+    """Whether an address is outside of the computer."""
+    return not url.startswith(("file:", "data:", "blob:", "about:"))
+
+
+def axe_core() -> str:
+    """The source of axe-core, which finds what hinders readers with a disability; skips the test if it is missing."""
+    path = Path(os.environ.get("AXE_CORE") or ROOT / "node_modules" / "axe-core" / "axe.min.js")
+    if not path.is_file():
+        pytest.skip("axe-core is not here: npm install --no-save axe-core, or name its axe.min.js in AXE_CORE")
+    return path.read_text(encoding="utf-8")
+
+
+def serious_findings(page, source: str) -> list[str]:
+    """What axe-core finds on a page that is serious or critical: its rule, and the elements."""
+    page.evaluate(source)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then((result) => result.violations)")
+    return [
+        f"{finding['id']}: {[node['target'] for node in finding['nodes']]}"
+        for finding in found
+        if finding["impact"] in ("serious", "critical")
+    ]

@@ -1,0 +1,217 @@
+"""The interactive pieces in a real browser: on a page from disk, offline, by mouse and by the keyboard alone."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import WIDTHS, axe_core, opened, serious_findings
+from pages import page_of, random_maps
+
+from course_utils.interactive import attention_explorer
+
+TOKENS = ["the", "cat", "sat", "</script><b>", '"on"', "日本語"]
+MAPS = random_maps(2, 2, 6)
+EXPLORER = attention_explorer(MAPS, TOKENS, alt="Weights of two layers.")
+
+PIECES = {"explorer": EXPLORER}
+
+
+@pytest.fixture(scope="module")
+def page_with(tmp_path_factory):
+    """The path of a page with the pieces of these names."""
+
+    def make(*names: str) -> Path:
+        return page_of(tmp_path_factory.mktemp("page"), *(PIECES[name] for name in names))
+
+    return make
+
+
+# Every piece.
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pieces_fit_the_window_and_say_nothing_to_the_console(chromium, page_with, width, dark):
+    with opened(chromium, page_with(*PIECES), width=width, dark=dark) as page:
+        assert page.locator(".piece").count() == len(PIECES)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        ground = page.locator(".piece").first.evaluate("(node) => getComputedStyle(node).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 200) == dark
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_serious(chromium, page_with, dark):
+    source = axe_core()
+    with opened(chromium, page_with(*PIECES), dark=dark, width=360) as page:
+        assert serious_findings(page, source) == []
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_without_javascript_the_plain_figure_stands_there(chromium, page_with, name):
+    with opened(chromium, page_with(name), javascript=False) as page:
+        figure = page.get_by_role("img", name=PIECES[name].alt)
+        assert figure.is_visible()
+        assert figure.bounding_box()["width"] > 200
+    with opened(chromium, page_with(name)) as page:
+        assert not page.locator("img").first.is_visible()
+        assert page.locator(".piece").is_visible()
+
+
+def test_a_piece_may_stand_twice_and_its_script_run_again(chromium, page_with):
+    with opened(chromium, page_with(*PIECES, *PIECES)) as page:
+        assert page.locator(".piece").count() == 2 * len(PIECES)
+        before = page.locator(".piece").first.inner_text()
+        page.evaluate(
+            """() => { for (const script of document.querySelectorAll("script")) {
+                const again = document.createElement("script");
+                again.textContent = script.textContent;
+                script.replaceWith(again);
+            } }"""
+        )
+        assert page.locator(".piece").count() == 2 * len(PIECES)
+        assert page.locator(".piece").first.inner_text() == before
+
+
+def test_a_piece_is_built_when_it_is_put_into_the_page_later(chromium, page_with, tmp_path):
+    """As Jupyter does it: the HTML first, then each script made anew."""
+    with opened(chromium, page_of(tmp_path)) as page:
+        page.evaluate(
+            """(html) => {
+                const output = document.createElement("div");
+                output.innerHTML = html;
+                for (const script of output.querySelectorAll("script")) {
+                    const again = document.createElement("script");
+                    again.textContent = script.textContent;
+                    script.replaceWith(again);
+                }
+                document.body.append(output);
+            }""",
+            EXPLORER.html,
+        )
+        assert page.locator(".piece").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("node", "name", "value", "dark"),
+    [
+        ("documentElement", "data-theme", "dark", True),  # Sphinx
+        ("body", "data-jp-theme-light", "false", True),  # JupyterLab
+        ("body", "class", "vscode-dark", True),
+        ("documentElement", "theme", "dark", True),  # Colab
+        ("documentElement", "data-theme", "light", False),
+    ],
+)
+def test_a_piece_follows_the_theme_of_its_page(chromium, page_with, node, name, value, dark):
+    with opened(chromium, page_with("explorer"), dark=not dark) as page:
+        page.evaluate("([node, name, value]) => document[node].setAttribute(name, value)", [node, name, value])
+        host = page.locator("[data-course-piece]")
+        page.wait_for_function(
+            "([host, dark]) => host.hasAttribute('data-dark') === dark", arg=[host.element_handle(), dark]
+        )
+
+
+def test_print_is_dark_on_light(chromium, page_with):
+    with opened(chromium, page_with("explorer"), dark=True) as page:
+        page.emulate_media(media="print", color_scheme="dark")
+        assert page.locator(".heading").first.evaluate("(node) => getComputedStyle(node).color") == "rgb(0, 0, 0)"
+
+
+# The attention explorer.
+
+
+def shown_weights(page) -> list[float]:
+    """The numbers on the keys; a masked key counts 0."""
+    texts = page.locator(".key .number").all_inner_texts()
+    return [0.0 if text == "masked" else float(text) for text in texts]
+
+
+def test_pointing_at_a_query_shows_its_weights_and_leaving_shows_the_chosen_one(chromium, page_with):
+    with opened(chromium, page_with("explorer")) as page:
+        rows = page.get_by_role("radio", name=re.compile("^query "))
+        np.testing.assert_allclose(shown_weights(page), MAPS[0][0, 0], atol=6e-4)
+        rows.nth(2).hover()
+        np.testing.assert_allclose(shown_weights(page), MAPS[0][0, 2], atol=6e-4)
+        page.locator(".cell").nth(2 * 6 + 5).hover()
+        assert page.locator(".readout").inner_text() == f"“sat” gives “日本語” {MAPS[0][0, 2, 5]:.3f}"
+        page.locator("h1").hover()
+        np.testing.assert_allclose(shown_weights(page), MAPS[0][0, 0], atol=6e-4)
+        rows.nth(4).click()
+        page.locator("h1").hover()
+        np.testing.assert_allclose(shown_weights(page), MAPS[0][0, 4], atol=6e-4)
+
+
+def test_clicked_keys_are_masked_and_the_rest_renormalised(chromium, page_with):
+    with opened(chromium, page_with("explorer")) as page:
+        keys = page.locator(".key")
+        keys.nth(1).click()
+        page.locator("text.pressable").nth(4).click()  # a key's name on the map does the same
+        expected = MAPS[0][0, 0] * [1, 0, 1, 1, 0, 1]
+        np.testing.assert_allclose(shown_weights(page), expected / expected.sum(), atol=6e-4)
+        assert [key.get_attribute("aria-pressed") for key in keys.all()] == [
+            "false",
+            "true",
+            "false",
+            "false",
+            "true",
+            "false",
+        ]
+        for key in (0, 2, 3, 5):
+            keys.nth(key).click()
+        assert shown_weights(page) == [0] * 6
+        page.get_by_role("button", name="Unmask all").click()
+        np.testing.assert_allclose(shown_weights(page), MAPS[0][0, 0], atol=6e-4)
+
+
+def test_all_of_the_explorer_is_reached_by_the_keyboard(chromium, page_with):
+    with opened(chromium, page_with("explorer")) as page:
+        status = page.get_by_role("status")
+
+        def focused() -> str:
+            return page.evaluate(
+                """() => {
+                    const node = document.activeElement.shadowRoot.activeElement;
+                    return node.getAttribute("aria-label") || node.textContent;
+                }"""
+            )
+
+        page.keyboard.press("Tab")
+        assert focused() == "layer 1, head 1"
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowDown")
+        assert focused() == "layer 2, head 2"
+        assert status.inner_text().startswith("layer 2, head 2, query 1, the: ")
+        page.keyboard.press("Tab")
+        assert focused() == "query 1: the"
+        page.keyboard.press("End")
+        page.keyboard.press("ArrowUp")
+        assert focused() == 'query 5: "on"'
+        np.testing.assert_allclose(shown_weights(page), MAPS[1][1, 4], atol=6e-4)
+        page.keyboard.press("Tab")
+        page.keyboard.press("ArrowRight")
+        assert focused().startswith("mask key 2: cat")
+        page.keyboard.press("Space")
+        expected = MAPS[1][1, 4] * [1, 0, 1, 1, 1, 1]
+        np.testing.assert_allclose(shown_weights(page), expected / expected.sum(), atol=6e-4)
+        assert status.inner_text().endswith("; 1 masked")
+        told = {name: float(weight) for name, weight in re.findall(r"(\S+) (\d\.\d+)", status.inner_text())}
+        assert told["the"] == pytest.approx(expected[0] / expected.sum(), abs=6e-4)
+        page.keyboard.press("Tab")
+        assert focused() == "Unmask all"
+        page.keyboard.press("Enter")
+        assert focused().startswith("mask key 2: cat")
+        np.testing.assert_allclose(shown_weights(page), MAPS[1][1, 4], atol=6e-4)
+
+
+def test_focus_is_visible(chromium, page_with):
+    with opened(chromium, page_with("explorer")) as page:
+        page.keyboard.press("Tab")
+        assert page.locator(".tile").first.evaluate("(node) => getComputedStyle(node).outlineStyle") == "solid"
+        page.keyboard.press("Tab")
+        assert page.locator(".row .frame").first.evaluate("(node) => getComputedStyle(node).strokeWidth") == "4px"
+
+
+def test_names_of_tokens_stay_text(chromium, page_with):
+    with opened(chromium, page_with("explorer")) as page:
+        assert page.locator(".key .name").all_inner_texts() == TOKENS
+        assert page.locator(".piece b").count() == 0
