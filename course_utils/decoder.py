@@ -141,7 +141,7 @@ class TransformerDecoder(nn.Module):
     def get_attention_maps(
         self, x: Tensor, memory: Tensor, *, token_mask: Tensor | None = None, memory_mask: Tensor | None = None
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """The weights of each block, as `forward` uses them: on the tokens [B, H, T, T], on the memory [B, H, T, Tm]."""
+        """The weights of each block, as `forward` uses them: on tokens [B, H, T, T] and memory [B, H, T, Tm]."""
         on_tokens, on_memory = [], []
         for layer in self.layers:
             x, own, across = layer(x, memory, token_mask=token_mask, memory_mask=memory_mask, return_attention=True)
