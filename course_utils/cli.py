@@ -148,6 +148,81 @@ def sync(sources: tuple[Path, ...], only_check: bool) -> None:
 
 
 @main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Also write it to this file, as XML.")
+def progress(as_json: bool, junit: Path | None) -> None:
+    """Show which exercises are done, tried and open on this computer.
+
+    The outcomes of checks are kept in a file, which the environment variable PATH_PROGRESS may name.
+    """
+    from course_utils.atomic import write_atomically
+    from course_utils.checks import tasks
+    from course_utils.checks.progress import standings
+    from course_utils.checks.standing_report import json_of, junit_of, table_of
+
+    known, found = tasks(), standings()
+    if junit is not None:
+        try:
+            write_atomically(junit, junit_of(known, found))
+        except OSError as error:
+            raise click.UsageError(f"{junit} cannot be written: {error.strerror}") from error
+    if as_json:
+        click.echo(json_of(known, found))
+    else:
+        _console().print(table_of(known, found))
+
+
+@main.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder of the reports.  [default: FOLDER]"
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Notebooks at the same time.  [default: one on each core]")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300,
+    show_default=True,
+    help="Seconds that a notebook may take.",
+)
+@click.option(
+    "--cell-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60,
+    show_default=True,
+    help="Seconds that a cell may take.",
+)
+@click.option(
+    "--memory",
+    type=click.FloatRange(min=0.5),
+    default=4,
+    show_default=True,
+    help="GiB that a notebook may take.",
+)
+def grade(
+    folder: Path, output: Path | None, jobs: int | None, timeout: float, cell_timeout: float, memory: float
+) -> None:
+    """Grade the student notebooks in FOLDER: one file, or one folder of files, for each student.
+
+    Writes grades.csv, with a diagnosis for each exercise, and grades.html, with what the class gets wrong most often.
+    Exit code: 0 if all were graded to the end, whatever the marks, 1 if one was not, 2 for wrong usage.
+    """
+    from course_utils.checks.commands import NothingToGradeError, grade_folder
+    from course_utils.checks.grading import Limits
+
+    limits = Limits(timeout, cell_timeout, int(memory * 2**30))
+    try:
+        code = grade_folder(folder, output or folder, limits, jobs, _console())
+    except NothingToGradeError as error:
+        raise click.UsageError(str(error)) from error
+    except OSError as error:
+        raise click.UsageError(f"the reports cannot be written: {error}") from error
+    except KeyboardInterrupt as error:
+        raise SystemExit(130) from error
+    raise SystemExit(code)
+
+
+@main.command()
 @click.option("--images", default="cifar100", show_default=True, help="The image set.")
 @click.option("--backbone", default="efficientnet_lite0", show_default=True, help="What turns an image into features.")
 @click.option("--size", type=click.IntRange(min=1), help="Pixels to bring images to.  [default: the backbone's]")
