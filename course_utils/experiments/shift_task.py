@@ -23,7 +23,7 @@ OPTIMIZERS = {
 
 
 def shift_batch(size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """One-hot sequences [size, LENGTH, DIGITS], and the digit before each [size, LENGTH]; before the first: the last."""
+    """One-hot sequences [size, LENGTH, DIGITS], and the digit before each [size, LENGTH]: for the first, the last."""
     digits = torch.randint(DIGITS, (size, LENGTH), generator=generator)
     return F.one_hot(digits, num_classes=DIGITS).float(), digits.roll(1, dims=-1)
 
