@@ -19,7 +19,7 @@ RECIPES = {
     "quick": Recipe(model=_MODEL | {"lr": 5e-3}, max_epochs=5, batch_size=128, gradient_clip_val=1.0),
     "full": Recipe(model=_MODEL | {"lr": 2e-3}, max_epochs=10, batch_size=128, gradient_clip_val=1.0),
 }
-SIZES = {"quick": (25_600, 1_000, 2_000), "full": (100_000, 1_000, 10_000)}  # pairs for training, validation, testing
+SIZES = {"quick": (19_200, 1_000, 2_000), "full": (100_000, 1_000, 10_000)}  # pairs for training, validation, testing
 
 
 class AdditionDataset(Dataset):
@@ -90,7 +90,7 @@ def train_addition(
     """Train a model of the addition task, and test it.
 
     Args:
-        profile: "quick" (1,000 steps) or "full" (7,810 steps).
+        profile: "quick" (750 steps) or "full" (7,810 steps).
         max_epochs: passes over the training pairs; None leaves it to the profile.
         units_first: whether the sum is written from its last digit to its first.
         seed: of the pairs and of the training run.

@@ -24,15 +24,16 @@ class LearnedPositions(nn.Module):
             raise ValueError(f"d_model and max_len must be at least 1, got {d_model=} and {max_len=}")
         self.vectors = nn.Parameter(torch.randn(max_len, d_model))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x [B, T, d_model] plus the vectors of the positions 0 to T-1.
+    def forward(self, x: Tensor, first: int = 0) -> Tensor:
+        """Return x [B, T, d_model] plus the vectors of the positions first, first + 1, ..., first + T - 1.
 
         Raises:
-            ValueError: if x has another rank or width, or is longer than max_len.
+            ValueError: if x has another rank or width, or goes beyond the last position.
         """
         max_len, d_model = self.vectors.shape
         if x.dim() != 3 or x.size(-1) != d_model:
             raise ValueError(f"x must be [batch, length, d_model={d_model}], got {list(x.shape)}")
-        if x.size(1) > max_len:
-            raise ValueError(f"a sequence of {x.size(1)} tokens is longer than max_len={max_len}: no vector is left")
-        return x + self.vectors[: x.size(1)]
+        end = first + x.size(1)
+        if end > max_len:
+            raise ValueError(f"a sequence of {end} tokens is longer than max_len={max_len}: no vector is left")
+        return x + self.vectors[first:end]

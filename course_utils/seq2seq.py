@@ -9,7 +9,7 @@ from torch import Tensor, nn, optim
 
 from course_utils.decoder import BlockCache, TransformerDecoder
 from course_utils.encoder import TransformerEncoder
-from course_utils.positions import PositionalEncoding
+from course_utils.learned_positions import LearnedPositions
 from course_utils.schedule import CosineWarmupScheduler
 
 
@@ -41,6 +41,7 @@ class SequenceToSequence(pl.LightningModule):
         max_iters: optimizer steps after which the learning rate has reached zero.
         dropout: dropout inside the model.
         norm_first: pre-norm rather than post-norm blocks.
+        max_len: longest sequence, on either side; positions are learned.
 
     Raises:
         ValueError: if a size is out of range.
@@ -57,6 +58,7 @@ class SequenceToSequence(pl.LightningModule):
         max_iters: int,
         dropout: float = 0.0,
         norm_first: bool = False,
+        max_len: int = 64,
     ):
         super().__init__()
         if num_tokens < 1:
@@ -64,7 +66,7 @@ class SequenceToSequence(pl.LightningModule):
         self.save_hyperparameters()
         self.start_token = num_tokens
         self.embedding = nn.Embedding(num_tokens + 1, model_dim)
-        self.positional_encoding = PositionalEncoding(model_dim)
+        self.positions = LearnedPositions(model_dim, max_len)
         block_args = {
             "input_dim": model_dim,
             "num_heads": num_heads,
@@ -131,8 +133,7 @@ class SequenceToSequence(pl.LightningModule):
 
     def _embed(self, tokens: Tensor, first: int = 0) -> Tensor:
         """Embedded tokens [B, T, D] at the positions from `first` on."""
-        positions = self.positional_encoding.pe[:, first : first + tokens.size(1)]
-        return self.embedding(tokens) + positions
+        return self.positions(self.embedding(tokens), first)
 
     def _calculate_loss(self, batch: tuple[Tensor, Tensor], mode: str) -> Tensor:
         source, target = batch

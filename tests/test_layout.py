@@ -22,7 +22,7 @@ ARROWS = {
     "causal_attention": {"attention", "heads", "key_value_cache"},
     "cross_attention": {"attention", "key_value_cache"},
     "decoder": {"causal_attention", "cross_attention", "key_value_cache"},
-    "seq2seq": {"decoder", "encoder", "positions", "schedule"},
+    "seq2seq": {"decoder", "encoder", "learned_positions", "schedule"},
     "addition": {"seq2seq", "training"},
     "rotary": {"attention", "heads"},
     "efficient_attention": {"attention", "heads"},
