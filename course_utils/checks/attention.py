@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from course_utils.checks.exercise import Choice, Exercise, Mistake, Option, Quantity, WrongValue
+from course_utils.checks.exercise import Case, Choice, Exercise, Law, Mistake, Option, Quantity, WrongValue
 from course_utils.checks.inputs import as_cases, normal
 
 NOTEBOOK = "01_attention"
@@ -83,12 +83,32 @@ attention_scores = Exercise(
             "Row i should hold the scores of query i with all keys. What do the rows of your result belong to?",
         ),
         Mistake(
+            "only a single matrix comes out right",
+            lambda q, k: q @ k.T / math.sqrt(q.size(-1)),
+            "With a batch in front it breaks down. Which two axes of k change places, counted from the end?",
+        ),
+        Mistake(
+            "only batches of matrices come out right",
+            lambda q, k: q @ k.transpose(1, 2) / math.sqrt(q.size(-1)),
+            "It counts the axes of k from the front, and there may be more or fewer of them. How do you count from "
+            "the end?",
+        ),
+        Mistake(
             "a softmax is applied already",
             lambda q, k: (q @ k.mT / math.sqrt(q.size(-1))).softmax(dim=-1),
             "Your rows sum to 1, so they are weights already. What was asked for is what the softmax is taken of.",
         ),
     ),
 )
+
+
+def _rows_sum_to_1(case: Case, weights: Tensor) -> bool:
+    return bool(((torch.as_tensor(weights).double().sum(dim=-1) - 1).abs() < 1e-4).all())
+
+
+def _hidden_weigh_nothing(case: Case, weights: Tensor) -> bool:
+    _, mask = case.arguments
+    return bool((torch.as_tensor(weights).masked_fill(mask, 0.0) == 0).all())
 
 
 # ---- attention_weights -----------------------------------------------------------------------------------------------
@@ -116,6 +136,7 @@ attention_weights = Exercise(
     minutes=5,
     oracle=_softmax,
     cases=_weight_cases,
+    laws=(Law("each row sums to 1", _rows_sum_to_1),),
     covered="single matrices, batches, heads, one key, and scores of a thousand. In a square matrix both axes fit, so "
     "only the numbers tell which one was taken",
     mistakes=(
@@ -147,6 +168,13 @@ attention_weights = Exercise(
             lambda scores: scores.exp() / scores.exp().sum(dim=-1, keepdim=True),
             "Large scores give NaN. The softmax stays the same when you subtract one number from a whole row: which "
             "one helps?",
+        ),
+        Mistake(
+            "the largest score of all is taken off every row",
+            lambda scores: (p := (scores - scores.max()).exp()) / p.sum(dim=-1, keepdim=True),
+            "A row whose scores are far below the largest one of the matrix comes to nothing. Whose largest score "
+            "should be "
+            "taken off?",
         ),
         Mistake(
             "the weights are not normalised",
@@ -209,6 +237,7 @@ masked_weights = Exercise(
     minutes=10,
     oracle=_masked_softmax,
     cases=_masked_cases,
+    laws=(Law("a hidden key has weight 0", _hidden_weigh_nothing), Law("each row sums to 1", _rows_sum_to_1)),
     covered="masks of their own and masks that broadcast, very low scores, and rows that see all keys. Half of all "
     "mistakes with attention are a mask read the wrong way, and it trains all the same",
     mistakes=(
@@ -279,6 +308,7 @@ padding_mask = Exercise(
             (torch.tensor([2, 3]), 3),
             (torch.tensor([3, 1, 5, 2]), 5),
             (torch.tensor([0, 4]), 4),
+            (torch.tensor([1, 3, 2]), 3),
             (torch.tensor([6, 2, 1, 3, 3]), 8),
         ]
     ),
@@ -304,6 +334,13 @@ padding_mask = Exercise(
             "the padding stands in front",
             lambda lengths, max_len: _places(max_len) >= max_len - lengths[:, None],
             "You keep the last places of each row. At which end of a short sequence does the padding stand here?",
+        ),
+        Mistake(
+            "the lengths lie along the tokens",
+            lambda lengths, max_len: _places(max_len) < lengths,
+            "Each place is compared with a length of its own, if the sizes happen to fit. Along which axis do the "
+            "sequences "
+            "of the batch lie?",
         ),
         Mistake(
             "rows and columns have changed places",
@@ -542,6 +579,12 @@ merge_heads = Exercise(
             "of the numbers; which order do they need before it?",
         ),
         Mistake(
+            "view refuses what was transposed",
+            lambda heads: heads.transpose(1, 2).view(heads.size(0), heads.size(2), -1),
+            "The order of the axes is right. `view` never copies, and these numbers no longer lie in memory in that "
+            "order.",
+        ),
+        Mistake(
             "the heads are interleaved",
             lambda heads: heads.permute(0, 2, 3, 1).flatten(2),
             "Each token has its own numbers, but those of the heads alternate. Which axis must run slower, the head or "
@@ -684,6 +727,7 @@ entropy = Exercise(
     minutes=10,
     oracle=_entropy,
     cases=_entropy_cases,
+    laws=(Law("no entropy is negative", lambda case, output: bool((torch.as_tensor(output) >= -1e-5).all())),),
     covered="even and sharp rows, weights of exactly 0, batches, and rows that see nothing. It tells in one number "
     "whether a head looks at one token or at all of them",
     mistakes=(

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_utils.checks.exercise import Choice, Exercise, Mistake, Option
+from course_utils.checks.exercise import Case, Choice, Exercise, Law, Mistake, Option
 from course_utils.checks.inputs import as_cases, normal
 
 NOTEBOOK = "02_encoder"
@@ -63,6 +63,18 @@ layer_norm = Exercise(
             lambda x, g, b, e: _normalised(x, g, b, e, axis=-2),
             "You normalise each dimension over the tokens, which is closer to batch norm. May the result for one token "
             "depend on the others?",
+        ),
+        Mistake(
+            "the statistics run over axis 1 whatever the rank",
+            lambda x, g, b, e: _normalised(x, g, b, e, axis=1),
+            "A single sequence comes out right, and a batch does not. Where does D stand when the rank is not known?",
+        ),
+        Mistake(
+            "the axis of the statistics is lost",
+            lambda x, g, b, e: g * (x - x.mean(-1)) / (x.var(-1, correction=0) + e).sqrt() + b,
+            "A mean over the last axis has one axis fewer, and is then lined up with the wrong one, if the sizes "
+            "happen to "
+            "fit. How do you keep it?",
         ),
         Mistake(
             "the statistics are those of a whole sequence",
@@ -251,6 +263,12 @@ sinusoids = Exercise(
     minutes=15,
     oracle=_sinusoids,
     cases=as_cases(lambda rng: [(1, 2), (2, 2), (2, 4), (3, 5), (4, 1), (40, 16)]),
+    laws=(
+        Law(
+            "no number lies outside -1 to 1",
+            lambda case, output: bool((torch.as_tensor(output).abs() <= 1 + 1e-4).all()),
+        ),
+    ),
     covered="even and odd widths, a single dimension, and one position. With a wrong exponent each position still has "
     "a code of its own, so that training hides the mistake until sequences get long",
     mistakes=(
@@ -331,6 +349,11 @@ def _rotation_by(exponents: float):
     return wrong
 
 
+def _keeps_lengths(case: Case, matrix: Tensor) -> bool:
+    matrix = torch.as_tensor(matrix).float()
+    return torch.allclose(matrix.T @ matrix, torch.eye(len(matrix)), atol=1e-4)
+
+
 rotation = Exercise(
     name="rotation",
     title="A shift by k positions is a rotation",
@@ -340,6 +363,7 @@ rotation = Exercise(
     minutes=20,
     oracle=_rotation,
     cases=as_cases(lambda rng: [(1, 2), (0, 2), (2, 4), (5, 6), (-3, 8), (17, 16)]),
+    laws=(Law("it keeps the length of every vector", _keeps_lengths),),
     covered="forward, backward and no shift, widths from 2 to 16. One fixed matrix moves any position by k: that is "
     "what a layer can learn once and use everywhere, and what rotary positions are built on",
     mistakes=(

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_utils.checks.exercise import Choice, Exercise, Mistake, Option, Quantity, WrongValue
+from course_utils.checks.exercise import Choice, Exercise, Law, Mistake, Option, Quantity, WrongValue
 from course_utils.checks.inputs import as_cases, normal
 
 NOTEBOOK = "03_reverse_task"
@@ -66,6 +66,12 @@ token_loss = Exercise(
             ),
             "Cross-entropy wants the classes on axis 1. A reshape gives the right shape and mixes the numbers; what "
             "changes the order of axes?",
+        ),
+        Mistake(
+            "the classes do not stand on axis 1",
+            F.cross_entropy,
+            "PyTorch's cross-entropy reads your positions as classes, if it does not refuse. Where does it want the "
+            "classes?",
         ),
         Mistake(
             "the losses are added up",
@@ -218,6 +224,12 @@ clip_by_norm = Exercise(
     minutes=15,
     oracle=_clip_by_norm,
     cases=_clip_cases,
+    laws=(
+        Law(
+            "all gradients together are no longer than the limit",
+            lambda case, output: float(_length([torch.as_tensor(g) for g in output])) <= case.arguments[1] * 1.001,
+        ),
+    ),
     covered="one gradient and several of different shapes, above and below the limit, and gradients of 0. "
     "One factor for all of them keeps the direction of the step; anything else walks somewhere else",
     mistakes=(
