@@ -14,7 +14,7 @@ from typing import Any
 
 from course_utils.checks.equality import identical
 from course_utils.checks.exercise import Case
-from course_utils.checks.patience import OutOfTimeError, call_within
+from course_utils.checks.patience import AlarmError, OutOfTimeError, call_within
 from course_utils.checks.quiet import quiet
 
 _LONGEST_MESSAGE = 300
@@ -76,6 +76,8 @@ def call(function: Callable, case: Case, seconds: float) -> Call:
             value = call_within(seconds, lambda: function(*arguments, **keywords))
         except OutOfTimeError:
             out_of_time = True
+        except AlarmError:  # the time of the notebook's cell is over, not of this call
+            raise
         except BaseException as error:  # also SystemExit: it is the answer's, and not the notebook's
             raised = _described(error)
     if interrupts:

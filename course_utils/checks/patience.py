@@ -18,14 +18,28 @@ from typing import Any
 
 _AGAIN = 0.05  # seconds between tries, for code that catches the exception
 _AGAIN_FROM_THREAD = 1e-5
+_delays = itertools.cycle(1e-6 * step for step in range(1, 40))
 
 
-class OutOfTimeError(BaseException):
-    """The function has not come back in its time. No ordinary `except` clause catches it."""
+class OutOfTimeError(Exception):
+    """The function has not come back in its time."""
+
+
+class AlarmError(BaseException):
+    """What is raised inside a function whose time is over. No ordinary `except` clause catches it.
+
+    Attributes:
+        guard: the frame of the call that is to be left, as one such call may stand in another.
+    """
+
+    def __init__(self, guard: FrameType | None = None):
+        super().__init__("its time is over")
+        if guard is not None:
+            self.guard = guard
 
 
 def call_within(seconds: float, function: Callable[[], Any]) -> Any:
-    """Call a function, and give up after some seconds.
+    """Call a function, and give up after some seconds. Such calls may stand in one another.
 
     Args:
         seconds: of the clock on the wall.
@@ -36,86 +50,100 @@ def call_within(seconds: float, function: Callable[[], Any]) -> Any:
 
     Raises:
         OutOfTimeError: when the time is over.
+        AlarmError: when the time of a call around this one is over; let it pass.
         BaseException: what the function raises.
     """
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    if hasattr(signal, "setitimer") and in_main_thread:
-        return _call_with_signal(seconds, function)
-    return _call_with_thread(seconds, function)
-
-
-def _call_with_signal(seconds: float, function: Callable[[], Any]) -> Any:
     guard = sys._getframe()
-    delays = itertools.cycle(1e-6 * step for step in range(1, 40))
-
-    def ring(number: int, frame: FrameType | None) -> None:
-        if frame is guard or not _stands_in(frame, guard):
-            return  # the call is just over
-        # Code that catches everything in an endless loop is left where one comes in its except clause, outside its
-        # try. So the next one comes soon after, a little later each time.
-        signal.setitimer(signal.ITIMER_REAL, next(delays), _AGAIN)
-        raise OutOfTimeError(f"not done after {seconds:g} s")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    rest, interval = signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
-    start = time.monotonic()
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    alarm = _signals if hasattr(signal, "setitimer") and in_main_thread else _exceptions_from_a_thread
     try:
-        return function()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        if rest:  # somebody else's timer goes on
-            signal.setitimer(signal.ITIMER_REAL, max(rest - (time.monotonic() - start), 1e-3), interval)
+        with alarm(seconds, guard):
+            return function()
+    except AlarmError as error:
+        if error.guard is not guard:
+            raise
+    raise OutOfTimeError(f"not done after {seconds:g} s")
 
 
-def _stands_in(frame: FrameType | None, guard: FrameType) -> bool:
-    """Whether a frame was called from the guard's, directly or not."""
-    while frame is not None:
-        if frame is guard:
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _call_with_thread(seconds: float, function: Callable[[], Any]) -> Any:
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(_alarm(seconds, threading.get_ident()))
-        return function()
+_deadlines: list[tuple[FrameType, float]] = []  # of the calls in the main thread, the outermost first
 
 
 @contextlib.contextmanager
-def _alarm(seconds: float, thread: int) -> Iterator[None]:
+def _signals(seconds: float, guard: FrameType) -> Iterator[None]:
+    """While it lasts, and after some seconds, a signal raises the exception, again and again."""
+    before = signal.signal(signal.SIGALRM, _ring)
+    rest, interval = signal.getitimer(signal.ITIMER_REAL)
+    start, depth = time.monotonic(), len(_deadlines)
+    _deadlines.append((guard, start + seconds))
+    _set_timer()
+    try:
+        yield
+    finally:
+        del _deadlines[depth:]  # with what an inner call has left there, if this one's alarm came at its end
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if _deadlines:
+            _set_timer()
+        elif rest:  # somebody else's timer goes on
+            signal.setitimer(signal.ITIMER_REAL, max(rest - (time.monotonic() - start), 1e-3), interval)
+
+
+def _set_timer() -> None:
+    first = min(deadline for _, deadline in _deadlines)
+    signal.setitimer(signal.ITIMER_REAL, max(first - time.monotonic(), 1e-3), _AGAIN)
+
+
+def _ring(number: int, frame: FrameType | None) -> None:
+    now = time.monotonic()
+    over = [guard for guard, deadline in _deadlines if now >= deadline]
+    if not over or not _runs_in(frame, over[0]):
+        return
+    # Code that catches everything in an endless loop is left where one comes in its except clause, outside its try.
+    # So the next one comes soon after, a little later each time.
+    signal.setitimer(signal.ITIMER_REAL, next(_delays), _AGAIN)
+    raise AlarmError(over[0])
+
+
+def _runs_in(frame: FrameType | None, guard: FrameType) -> bool:
+    """Whether a frame was called from the guard's by the function that it guards, and not by what sets the alarm."""
+    while frame is not None and frame.f_back is not guard:
+        if frame is guard:
+            return False
+        frame = frame.f_back
+    return frame is not None and frame.f_globals is not contextlib.__dict__
+
+
+@contextlib.contextmanager
+def _exceptions_from_a_thread(seconds: float, guard: FrameType) -> Iterator[None]:
     """While it lasts, and after some seconds, another thread raises the exception in this one, again and again."""
+    thread, interval = threading.get_ident(), sys.getswitchinterval()
     over, lock = threading.Event(), threading.Lock()
+    alarm = type("AlarmError", (AlarmError,), {"guard": guard})  # the interpreter takes a class
 
     def wait() -> None:
         pause = seconds
         while not over.wait(pause):
             with lock:
                 if not over.is_set():
-                    sys.setswitchinterval(1e-6)
-                    _raise_in(thread, OutOfTimeError)
+                    sys.setswitchinterval(1e-6)  # so that the next one comes before code leaves its except clause
+                    _raise_in(thread, alarm)
             pause = _AGAIN_FROM_THREAD
 
-    interval = sys.getswitchinterval()
     waiter = threading.Thread(target=wait, daemon=True)
     waiter.start()
     try:
         yield
     finally:
-        _end_alarm(over, lock, thread)
-        sys.setswitchinterval(interval)
-
-
-def _end_alarm(over: threading.Event, lock: threading.Lock, thread: int) -> None:
-    try:
-        over.set()
-        with lock:  # none is on its way now
+        try:
+            over.set()
+            with lock:  # none is on its way now
+                _raise_in(thread, None)
+        except AlarmError:  # it came just here
+            over.set()
             _raise_in(thread, None)
-    except OutOfTimeError:  # it came just here
-        over.set()
-        _raise_in(thread, None)
-        raise
+            raise
+        finally:
+            sys.setswitchinterval(interval)
 
 
 def _raise_in(thread: int, exception: type[BaseException] | None) -> None:

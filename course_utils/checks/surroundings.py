@@ -36,6 +36,7 @@ def own_surroundings() -> Iterator[None]:
             yield
         finally:
             torch.set_default_dtype(number_type)
-            torch.use_deterministic_algorithms(deterministic, warn_only=only_warn)
+            if deterministic != torch.are_deterministic_algorithms_enabled():  # setting it imports much
+                torch.use_deterministic_algorithms(deterministic, warn_only=only_warn)
             np.random.set_state(numpy_state)
             random.setstate(python_state)
