@@ -1,4 +1,4 @@
-"""DeepSets on the same class evidence as the Transformer: what a mean over the set can do in place of attention.
+"""DeepSets on what the Transformer sees: what a mean over the set can do in place of attention.
 
 Zaheer et al. (2017), Deep Sets: each image is seen on its own, then beside the mean of all.
 """
@@ -9,32 +9,57 @@ from torch import Tensor, nn
 
 from course_utils.anomaly import AnomalyPredictor, SetAnomalyDataset, with_evidence_computed
 from course_utils.batches import train_loader
+from course_utils.experiments.gradient_steps import endless
 from course_utils.set_evaluation import SetAccuracy, set_accuracy
 
 DRAWS = 2  # of the dropout in the class evidence of each training image
 
 
 class DeepSets(nn.Module):
-    """Scores [B, T] of sets [B, T, C] of log-probabilities.
+    """Scores [B, T] of sets [B, T, D]: each image on its own, then beside the mean of all.
 
     Args:
-        num_classes: number C of classes.
-        width: of the hidden layers; 256 gives about as many parameters as the Transformer of width 128 has.
+        input_dim: number D of an image's features.
+        width: of the hidden layers.
+        input_dropout: dropout on the features.
+        dropout: dropout on the hidden layer of each half.
     """
 
-    def __init__(self, num_classes: int, width: int = 256):
+    def __init__(self, input_dim: int, width: int = 256, input_dropout: float = 0.0, dropout: float = 0.0):
         super().__init__()
-        self.each = nn.Sequential(nn.Linear(2 * num_classes, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
+        self.each = nn.Sequential(
+            nn.Dropout(input_dropout),
+            nn.Linear(input_dim, width),
+            nn.ReLU(),
+            nn.Dropout(dropout),
+            nn.Linear(width, width),
+            nn.ReLU(),
+        )
         self.together = nn.Sequential(
-            nn.Linear(2 * width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1)
+            nn.Linear(2 * width, width),
+            nn.ReLU(),
+            nn.Dropout(dropout),
+            nn.Linear(width, width),
+            nn.ReLU(),
+            nn.Linear(width, 1),
         )
 
     def forward(self, sets: Tensor) -> Tensor:
-        """Scores [B, T] from log-probabilities [B, T, C]."""
-        tokens = torch.cat([sets.clamp(min=-15.0) / 3 + 2, sets.exp() * 3], dim=-1)  # as the Transformer sees them
-        images = self.each(tokens)  # [B, T, width]
+        """Scores [B, T] from features [B, T, D]."""
+        images = self.each(sets)  # [B, T, width]
         mean = images.mean(dim=1, keepdim=True).expand_as(images)
         return self.together(torch.cat([images, mean], dim=-1)).squeeze(-1)
+
+
+class DeepSetsOnEvidence(DeepSets):
+    """DeepSets that sees log-probabilities [B, T, C] as the Transformer with known classes does.
+
+    With a width of 256 it has about as many parameters as that Transformer, of width 128.
+    """
+
+    def forward(self, sets: Tensor) -> Tensor:
+        """Scores [B, T] from log-probabilities [B, T, C]."""
+        return super().forward(torch.cat([sets.clamp(min=-15.0) / 3 + 2, sets.exp() * 3], dim=-1))
 
 
 def deep_sets(
@@ -63,7 +88,7 @@ def deep_sets(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         evidence = torch.cat([_under_dropout(model, features[train]) for _ in range(DRAWS)])  # [DRAWS M, C]
-        network = _trained(DeepSets(evidence.size(1)), evidence, labels[train].repeat(DRAWS), epochs)
+        network = _trained(DeepSetsOnEvidence(2 * evidence.size(1)), evidence, labels[train].repeat(DRAWS), epochs)
     _, of_test = with_evidence_computed(model, features[test])
     measured: SetAccuracy = set_accuracy(
         lambda sets: network(sets).argmax(dim=-1), of_test, labels[test], torch.arange(len(test))
@@ -85,13 +110,9 @@ def _trained(network: DeepSets, evidence: Tensor, labels: Tensor, epochs: int) -
     steps = max(1, round(epochs * len(loader) / DRAWS))
     optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, total_steps=steps)
-    batches = iter(())
+    batches = endless(loader)
     for _ in range(steps):
-        batch = next(batches, None)
-        if batch is None:
-            batches = iter(loader)
-            batch = next(batches)
-        sets, _, positions = batch
+        sets, _, positions = next(batches)
         optimizer.zero_grad()
         F.cross_entropy(network(sets), positions).backward()
         optimizer.step()
