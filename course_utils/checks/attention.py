@@ -159,6 +159,13 @@ attention_weights = Exercise(
             "known?",
         ),
         Mistake(
+            "no axis is given to the softmax",
+            lambda scores: torch.nn.functional.softmax(scores, dim=0 if scores.dim() == 3 else 1),
+            "PyTorch then picks an axis by the rank, with a warning: it takes another one for three axes than for two "
+            "or four. "
+            "Which axis do you mean?",
+        ),
+        Mistake(
             "the softmax runs over the whole matrix",
             lambda scores: scores.flatten(-2).softmax(dim=-1).view_as(scores),
             "All weights of a matrix together sum to 1. How much attention does each single query have to give?",
@@ -262,6 +269,11 @@ masked_weights = Exercise(
             lambda scores, mask: scores.masked_fill(~mask, -1e4).softmax(dim=-1),
             "Where the visible scores are very low, the hidden key wins. Which number is below every score there can "
             "be?",
+        ),
+        Mistake(
+            "minus infinity is multiplied by 0",
+            lambda scores, mask: (scores + (~mask) * -math.inf).softmax(dim=-1),
+            "You make the number to add by multiplying. What is 0 times infinity?",
         ),
         Mistake(
             "the mask is added as numbers",

@@ -489,6 +489,12 @@ warmup_factor = Exercise(
             "in this formula?",
         ),
         Mistake(
+            "the warm-up leaves the cosine out",
+            lambda step, warmup, m: 0.0 if step >= m else step / warmup if step < warmup else _cosine(step, m),
+            "During the warm-up your factor is a straight line. In the formula two factors are multiplied at every "
+            "step.",
+        ),
+        Mistake(
             "the warm-up goes on climbing",
             lambda step, warmup, m: 0.0 if step >= m else (step / warmup if warmup else 1.0) * _cosine(step, m),
             "After the warm-up your factor is above 1. What holds it there in the formula?",

@@ -95,6 +95,12 @@ odd_one_loss = Exercise(
             "does?",
         ),
         Mistake(
+            "the logarithm of a probability of 0",
+            lambda scores, positions: -(scores.softmax(dim=1)[torch.arange(len(scores)), positions]).log().mean(),
+            "A model that is very sure and wrong gives an infinite loss. Can you take softmax and logarithm in one "
+            "step?",
+        ),
+        Mistake(
             "the sign is missing",
             lambda scores, positions: -_odd_one_loss(scores, positions),
             "Your loss is negative, and better predictions make it larger.",
