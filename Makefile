@@ -2,11 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # The environment carries a stamp for each set of extras; a changed pyproject.toml makes them again.
-TEST_EXTRAS := test,cifar,lite
+TEST_EXTRAS := test,cifar,lite,site
 STAMP := .venv/.installed
 TEST_STAMP := .venv/.installed-test
 
-.PHONY: course test test-all nbval lint format sync clean
+.PHONY: course test test-all nbval lint format sync site clean
 
 course: $(STAMP)
 	$(BIN)/course run
@@ -30,6 +30,9 @@ format: $(TEST_STAMP)
 
 sync: $(TEST_STAMP)
 	$(BIN)/course sync
+
+site: $(TEST_STAMP)
+	$(BIN)/python docs/site
 
 clean:
 	rm -rf .venv runs

@@ -14,7 +14,7 @@ import course_utils
 ROOT = Path(__file__).resolve().parents[1]
 CONDA_NAMES = {"torch": "pytorch", "jupyter-client": "jupyter_client"}  # where conda-forge calls a package otherwise
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-IN_CONDA = ("cifar", "cluster", "maintain", "test")  # the extra `lite` is not on conda-forge
+IN_CONDA = ("cifar", "cluster", "maintain", "test")  # `lite` and `site` are installed with pip
 
 
 def requirements(*extras: str) -> dict[str, Requirement]:
