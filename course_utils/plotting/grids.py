@@ -14,8 +14,9 @@ _STYLES = ("-", "--", "-.", ":")
 @styled
 def curve_grid(
     x: ArrayLike,
-    panels: Mapping[tuple[str, str], Mapping[str, ArrayLike]],
+    panels: Mapping[str, Mapping[str, ArrayLike]],
     *,
+    columns: int,
     xlabel: str,
     ylabel: str,
     yscale: str = "linear",
@@ -25,49 +26,42 @@ def curve_grid(
 
     Args:
         x: [N].
-        panels: by the names of their row and column, in the order to draw them; each holds the curves of its runs
-            [runs, N] by arm, at most four arms. An arm looks the same in all panels.
+        panels: by title, in reading order; each holds the curves of its runs [runs, N] by arm. An arm looks the same
+            in all panels, and there are at most four.
+        columns: panels in a row; the rows are full.
         xlabel: what x is, with its unit.
         ylabel: what y is, with its unit.
         yscale: "linear" or "log".
-        reference: a height and its name, drawn as a dotted line in each panel.
+        reference: a height and its name, drawn as a dotted grey line in each panel.
 
     Raises:
-        ValueError: if a panel of the grid is missing, or there are more than four arms.
+        ValueError: if the panels do not fill their rows, or there are more than four arms.
     """
-    rows, columns, arms = _unique(row for row, _ in panels), _unique(column for _, column in panels), _arms(panels)
-    if len(panels) != len(rows) * len(columns):
-        raise ValueError(f"{len(rows)} rows and {len(columns)} columns need as many panels, got {len(panels)}")
+    arms = list(dict.fromkeys(arm for panel in panels.values() for arm in panel))
+    if columns < 1 or not panels or len(panels) % columns:
+        raise ValueError(f"{len(panels)} panels do not fill rows of {columns}; choose another number of columns")
     if len(arms) > len(_STYLES):
-        raise ValueError(f"at most {len(_STYLES)} arms stay apart without colour, got {', '.join(arms)}")
-    figure = new_figure(2.6 * len(columns) + 0.8, 1.75 * len(rows) + 1.0)
-    grid = figure.subplots(len(rows), len(columns), sharex=True, sharey=True, squeeze=False)
+        raise ValueError(f"at most {len(_STYLES)} arms stay apart without colour, got {'; '.join(arms)}")
+    rows = len(panels) // columns
+    figure = new_figure(2.6 * columns + 0.8, 1.75 * rows + 1.0)
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     handles = {}
-    for i, row in enumerate(rows):
-        for j, column in enumerate(columns):
-            axes = grid[i, j]
-            if reference is not None:
-                height, name = reference
-                handles[name] = axes.axhline(height, color="grey", linestyle=(0, (1, 2)), linewidth=1.2)
-            for arm, runs in panels[row, column].items():
-                style = {"color": PALETTE[arms.index(arm)], "linestyle": _STYLES[arms.index(arm)]}
-                for run in np.atleast_2d(as_array(runs)):
-                    (handles[arm],) = axes.plot(as_array(x), run, linewidth=1.3, alpha=0.85, **style)
-            axes.set(yscale=yscale)
-            axes.grid(True, alpha=0.4)
-            axes.set_title(", ".join(filter(None, (row, column))), fontsize="small")
+    for axes, (title, panel) in zip(grid.flat, panels.items(), strict=True):
+        if reference is not None:
+            height, name = reference
+            handles[name] = axes.axhline(height, color="grey", linestyle=(0, (1, 2)), linewidth=1.2)
+        for arm, runs in panel.items():
+            style = {"color": PALETTE[arms.index(arm)], "linestyle": _STYLES[arms.index(arm)]}
+            for run in np.atleast_2d(as_array(runs)):
+                (handles[arm],) = axes.plot(as_array(x), run, linewidth=1.3, alpha=0.85, **style)
+        axes.set(yscale=yscale)
+        axes.set_title(title, fontsize="small")
+        axes.grid(True, alpha=0.4)
     for axes in grid[-1]:
         axes.set_xlabel(xlabel)
     for axes in grid[:, 0]:
         axes.set_ylabel(ylabel)
-    order = [*arms, *([reference[1]] if reference is not None else [])]
-    figure.legend([handles[name] for name in order], order, loc="outside upper center", ncols=min(3, len(order)))
+    names = [*arms, *([reference[1]] if reference is not None else [])]
+    if len(names) > 1:
+        figure.legend([handles[name] for name in names], names, loc="outside upper center", ncols=min(3, len(names)))
     return figure
-
-
-def _unique(names) -> list[str]:
-    return list(dict.fromkeys(names))
-
-
-def _arms(panels: Mapping[tuple[str, str], Mapping[str, ArrayLike]]) -> list[str]:
-    return _unique(arm for panel in panels.values() for arm in panel)

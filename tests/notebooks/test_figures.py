@@ -41,7 +41,8 @@ DRAWN: dict[str, Callable[[], Figure]] = {
     ),
     "curve_grid": lambda: plotting.curve_grid(
         STEPS,
-        {("1 layer", rate): {"plain": [1 / STEPS, 2 / STEPS], "other": [3 / STEPS]} for rate in ("slow", "fast")},
+        {rate: {"plain": [1 / STEPS, 2 / STEPS], "other": [3 / STEPS]} for rate in ("slow", "fast")},
+        columns=2,
         xlabel="step",
         ylabel="loss (nats)",
         reference=(2.0, "guessing"),
