@@ -120,6 +120,14 @@ class TransformerPredictor(pl.LightningModule):
         x = self.input_net(x)
         return self.positional_encoding(x) if add_positional_encoding else x
 
+    def is_noted(self, mode: str) -> bool:
+        """Whether the metrics of this batch are to be logged: all of an evaluation, those of training where written.
+
+        Lightning would take each of them, at a tenth of a small model's step, and write one in `log_every_n_steps`.
+        """
+        trainer = self._trainer  # None outside of training; the public name would raise
+        return mode != "train" or trainer is None or (trainer.global_step + 1) % trainer.log_every_n_steps == 0
+
     def configure_optimizers(self):
         """Adam, with the schedule advanced after each optimizer step."""
         optimizer = optim.Adam(self.parameters(), lr=self.hparams.lr)

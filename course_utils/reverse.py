@@ -86,9 +86,12 @@ class ReversePredictor(TransformerPredictor):
         sequences, targets = batch  # both [B, T]
         logits = self(self.one_hot(sequences))  # [B, T, C]; with positions: without them, no token knows its place
         loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten())
-        accuracy = (logits.argmax(dim=-1) == targets).float().mean()
-        self.log(f"{mode}_loss", loss, batch_size=len(targets), sync_dist=mode != "train")
-        self.log(f"{mode}_acc", accuracy, batch_size=len(targets), prog_bar=mode == "val", sync_dist=mode != "train")
+        if self.is_noted(mode):
+            accuracy = (logits.argmax(dim=-1) == targets).float().mean()
+            self.log(f"{mode}_loss", loss, batch_size=len(targets), sync_dist=mode != "train")
+            self.log(
+                f"{mode}_acc", accuracy, batch_size=len(targets), prog_bar=mode == "val", sync_dist=mode != "train"
+            )
         return loss
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
