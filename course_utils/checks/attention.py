@@ -530,7 +530,8 @@ split_heads = Exercise(
             "tokens and heads are mixed up",
             lambda x, h: x.reshape(x.size(0), h, x.size(1), x.size(2) // h),
             "The shape is right and the content is not: a head got the whole of one token and nothing of another. A "
-            "reshape only cuts the same row of numbers anew; which axis does it fill last?",
+            "reshape keeps the numbers in their order and only draws new borders between them. Where do the first numbers of "
+            "the second token have to go?",
         ),
         Mistake(
             "the heads take every H-th number",
@@ -652,15 +653,17 @@ def _order_cases(rng: np.random.Generator) -> list:
     cycle = torch.tensor([1, 2, 0])  # its inverse is another order
     x = torch.tensor([[1.0], [2.0], [4.0]])
     longer = torch.tensor([3, 0, 4, 1, 2])
+    so_far = "the layer gives each token the mean of itself and those before it"
+    tokens_only = "the layer is attention without weights of its own"
     return [
-        (running_mean, x, cycle),
-        (running_mean, -x, cycle),
-        (self_attention, x, cycle),
-        (torch.neg, x, cycle),
-        (with_positions, normal(rng, 5, 3), longer),
-        (running_mean, normal(rng, 5, 4), longer),
-        (self_attention, normal(rng, 5, 2), longer),
-        (running_mean, -x, torch.tensor([0, 1, 2])),
+        Case((running_mean, x, cycle), note=so_far),
+        Case((running_mean, -x, cycle), note=so_far),
+        Case((self_attention, x, cycle), note=tokens_only),
+        Case((torch.neg, x, cycle), note="the layer changes the sign of each number"),
+        Case((with_positions, normal(rng, 5, 3), longer), note="the layer adds its place to each token, then attends"),
+        Case((running_mean, normal(rng, 5, 4), longer), note=so_far),
+        Case((self_attention, normal(rng, 5, 2), longer), note=tokens_only),
+        Case((running_mean, -x, torch.tensor([0, 1, 2])), note=so_far),
     ]
 
 

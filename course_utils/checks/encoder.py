@@ -147,9 +147,10 @@ def standardise(x: Tensor) -> Tensor:
 
 @as_cases
 def _residual_cases(rng: np.random.Generator) -> list:
+    by_heart = "the part doubles each number, and the norm adds 1 to it"
     return [
-        (torch.tensor([[3.0]]), double, plus_one, True),
-        (torch.tensor([[3.0]]), double, plus_one, False),
+        Case((torch.tensor([[3.0]]), double, plus_one, True), note=by_heart),
+        Case((torch.tensor([[3.0]]), double, plus_one, False), note=by_heart),
         (normal(rng, 4, 6), feed_forward_part, standardise, False),
         (normal(rng, 4, 6), feed_forward_part, standardise, True),
         (normal(rng, 2, 5, 3, scale=3.0) + 1, attention_part, standardise, True),
