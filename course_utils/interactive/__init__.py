@@ -13,7 +13,10 @@ prints the alt text.
 """
 
 from course_utils.interactive.explorer import attention_explorer
+from course_utils.interactive.game import odd_one_out_game
+from course_utils.interactive.live_reverse import reverse_live
 from course_utils.interactive.notebook import show
 from course_utils.interactive.piece import Piece
+from course_utils.interactive.schedule import warmup_schedule
 
-__all__ = ["Piece", "attention_explorer", "show"]
+__all__ = ["Piece", "attention_explorer", "odd_one_out_game", "reverse_live", "show", "warmup_schedule"]

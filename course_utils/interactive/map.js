@@ -98,9 +98,8 @@ function attentionMap(options) {
     if (how === "turned") fill(label, { x: x + font * 0.35, y, transform: "rotate(-90 " + (x + font * 0.35) + " " + y + ")" }, []);
   }
 
-  const watcher = new ResizeObserver((entries) => layOut(entries[0].contentRect.width));
-  watcher.observe(frame);
-  layOut(320);
+  layOut(320); // until it is known how wide the place is
+  const watcher = watchWidth(frame, layOut);
 
   // matrix: rows of weights; largest: the weight that has the last colour; masked: of the keys.
   function colour(matrix, largest, masked) {
@@ -121,7 +120,7 @@ function attentionMap(options) {
     if (key !== null) fill(crossing, { x: left + key * size, y: head + shown * size }, []);
   }
 
-  return { node: frame, colour, mark };
+  return { node: frame, colour, mark, stop: () => watcher.disconnect() };
 }
 
 // The colour scale: from 0 to the largest weight.

@@ -61,6 +61,19 @@ function setCurrent(nodes, current) {
   nodes.forEach((node, index) => node.setAttribute("tabindex", index === current ? "0" : "-1"));
 }
 
+// Call for each new width of an element; in the next frame, since the call may change the element's height.
+function watchWidth(node, call) {
+  let width = 0;
+  const watcher = new ResizeObserver((entries) => {
+    const next = entries[0].contentRect.width;
+    if (next === width || next === 0) return;
+    width = next;
+    requestAnimationFrame(() => call(next));
+  });
+  watcher.observe(node);
+  return watcher;
+}
+
 function isDark(host) {
   for (const node of [document.documentElement, document.body]) {
     const theme = node.getAttribute("data-theme") || node.getAttribute("theme"); // Sphinx; Colab
@@ -83,6 +96,15 @@ function followTheme(host) {
   follow();
 }
 
+// A key that the piece is operated with is no shortcut of the page around it: no next page in Sphinx, no next cell.
+// JupyterLab looks at keys before they arrive here; it heeds the attribute.
+function keepKeys(host) {
+  host.setAttribute("data-lm-suppress-shortcuts", "true");
+  host.addEventListener("keydown", (event) => {
+    if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
+  });
+}
+
 // Build the piece in each of its places that has none yet: the script may run again, and a page may show it twice.
 function mount(key, css, build) {
   for (const host of document.querySelectorAll('[data-course-piece="' + key + '"]')) {
@@ -91,6 +113,7 @@ function mount(key, css, build) {
     const box = html("div", { class: "piece" });
     root.append(html("style", {}, css), box);
     followTheme(host);
+    keepKeys(host);
     try {
       build(box);
     } catch (error) {

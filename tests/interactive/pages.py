@@ -9,9 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from sklearn.datasets import load_digits
 
-from course_utils.interactive import Piece
+from course_utils.checkpoints import load
+from course_utils.interactive import Piece, reverse_live
 from course_utils.interactive.piece import source
+from course_utils.reverse import CHECKPOINT, ReversePredictor
 
 
 def page_of(folder: Path, *pieces: Piece) -> Path:
@@ -47,3 +51,35 @@ def random_maps(layers: int, heads: int, rows: int, columns: int | None = None, 
     shape = (layers, heads, rows, columns or rows)
     powers = np.exp(sharpness * np.random.default_rng(seed).normal(size=shape))
     return list(powers / powers.sum(axis=-1, keepdims=True))
+
+
+def saved_reverse_model() -> ReversePredictor:
+    """The trained model of the course."""
+    return load(ReversePredictor, CHECKPOINT).eval()
+
+
+def reverse_piece(model: ReversePredictor, length: int = 16, seed: int = 3) -> Piece:
+    """The live model, beginning with random digits."""
+    digits = torch.randint(10, (1, length), generator=torch.Generator().manual_seed(seed))
+    inputs = model.one_hot(digits)
+    with torch.no_grad():
+        logits = model(inputs)[0]
+    return reverse_live(model.state_dict(), digits[0], logits, model.get_attention_maps(inputs)[0][0, 0])
+
+
+def digit_sets() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Four sets of ten of scikit-learn's digits: images, the odd ones' positions, and a model's made-up probabilities.
+
+    The model is right about all sets but the last.
+    """
+    digits = load_digits()
+    images = np.round(digits.images * 255 / 16).astype(np.uint8)
+    chosen = [
+        [*np.flatnonzero(digits.target == label)[:9], np.flatnonzero(digits.target == label + 1)[0]]
+        for label in range(4)
+    ]
+    odd = np.array([9, 9, 9, 9])
+    probabilities = np.full((4, 10), 0.02)
+    probabilities[:3, 9] = 1 - 0.02 * 9
+    probabilities[3, 0] = 1 - 0.02 * 9
+    return images[np.array(chosen)], odd, probabilities

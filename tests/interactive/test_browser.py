@@ -5,16 +5,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from browser import WIDTHS, axe_core, opened, serious_findings
-from pages import page_of, random_maps
+from pages import digit_sets, page_of, random_maps, reverse_piece, saved_reverse_model
 
-from course_utils.interactive import attention_explorer
+from course_utils.interactive import attention_explorer, odd_one_out_game, warmup_schedule
 
 TOKENS = ["the", "cat", "sat", "</script><b>", '"on"', "日本語"]
 MAPS = random_maps(2, 2, 6)
 EXPLORER = attention_explorer(MAPS, TOKENS, alt="Weights of two layers.")
 
-PIECES = {"explorer": EXPLORER}
+MODEL = saved_reverse_model()
+GAME = odd_one_out_game(*digit_sets())
+PIECES = {
+    "explorer": EXPLORER,
+    "reverse": reverse_piece(MODEL),
+    "game": GAME,
+    "schedule": warmup_schedule(warmup=100, max_iters=1000, lr=1e-3, longest=2000),
+}
 
 
 @pytest.fixture(scope="module")
@@ -215,3 +223,137 @@ def test_names_of_tokens_stay_text(chromium, page_with):
     with opened(chromium, page_with("explorer")) as page:
         assert page.locator(".key .name").all_inner_texts() == TOKENS
         assert page.locator(".piece b").count() == 0
+
+
+# The reverse model.
+
+
+def type_digits(page, digits: str) -> None:
+    page.get_by_label("digits").fill(digits)
+
+
+def outputs(page) -> list[int]:
+    return [int(text) for text in page.locator(".inout .output td").all_inner_texts()]
+
+
+def test_the_reverse_model_answers_while_one_types(chromium, page_with):
+    with opened(chromium, page_with("reverse")) as page:
+        page.keyboard.press("Tab")
+        page.keyboard.press("Control+A")
+        page.keyboard.type("3141592653589793")
+        assert outputs(page) == [int(digit) for digit in reversed("3141592653589793")]
+        assert page.get_by_role("status").inner_text() == "All 16 outputs are right."
+        assert page.locator(".cell").count() == 16 * 16
+
+
+@pytest.mark.parametrize("digits", ["7", "12", "90210", "0000000", "123456789012345"])
+def test_the_page_shows_pytorchs_output_at_other_lengths_and_says_they_were_not_trained(chromium, page_with, digits):
+    inputs = MODEL.one_hot(torch.tensor([[int(digit) for digit in digits]]))
+    with torch.no_grad():
+        predicted = MODEL(inputs)[0]
+    attention = MODEL.get_attention_maps(inputs)[0][0, 0]
+    with opened(chromium, page_with("reverse")) as page:
+        type_digits(page, digits)
+        assert outputs(page) == predicted.argmax(dim=-1).tolist()
+        assert f"to do with {len(digits)}." in page.get_by_role("status").inner_text()
+        shown = [float(text) for text in page.locator(".class .number").all_inner_texts()]
+        np.testing.assert_allclose(shown, predicted[0].softmax(dim=-1), atol=6e-4)
+        page.locator(".cell").last.hover()
+        told = re.search(r"Attention: (\S+) to position (\d+)", page.locator(".readout").inner_text())
+        assert float(told[1]) == pytest.approx(float(attention[-1, -1]), abs=6e-4)
+        assert int(told[2]) == len(digits)
+
+
+def test_what_is_no_digit_is_left_out_and_nothing_typed_is_said(chromium, page_with):
+    with opened(chromium, page_with("reverse")) as page:
+        type_digits(page, "a1b2-3")
+        assert page.get_by_label("digits").input_value() == "123"
+        type_digits(page, "")
+        assert page.get_by_role("status").inner_text() == "Type a digit."
+        page.get_by_role("button", name="16 random digits").click()
+        assert len(page.get_by_label("digits").input_value()) == 16
+        assert page.get_by_role("status").inner_text().endswith("right.")
+
+
+def test_positions_of_the_reverse_model_are_reached_by_the_keyboard(chromium, page_with):
+    with opened(chromium, page_with("reverse")) as page:
+        for _ in range(3):
+            page.keyboard.press("Tab")
+        page.keyboard.press("ArrowDown")
+        assert page.locator(".heading").inner_text().startswith("Position 2: output ")
+
+
+def test_keys_of_a_piece_do_not_reach_the_page_around_it(chromium, page_with):
+    """Sphinx turns the page at an arrow key, and Jupyter acts on digits and letters."""
+    with opened(chromium, page_with("reverse")) as page:
+        page.evaluate("window.keys = []; document.addEventListener('keydown', (event) => window.keys.push(event.key))")
+        page.get_by_label("digits").press("5")
+        page.get_by_label("digits").press("ArrowLeft")
+        page.get_by_label("digits").press("Control+K")
+        assert page.evaluate("window.keys.filter((key) => key !== 'Control')") in (["k"], ["K"])
+        assert page.locator("[data-course-piece]").get_attribute("data-lm-suppress-shortcuts") == "true"
+
+
+# The game.
+
+
+def test_the_game_is_played_by_the_keyboard_and_keeps_both_scores(chromium, page_with):
+    odd = GAME.facts["odd"]
+    with opened(chromium, page_with("game")) as page:
+        assert [image.get_attribute("alt") for image in page.locator(".card img").all()][2] == "image 3 of 10"
+        page.keyboard.press("Tab")
+        for round_ in range(4):
+            place = odd[round_] if round_ < 2 else (odd[round_] + 1) % 10  # two right, two wrong
+            assert page.locator(".card .number").all_inner_texts() == [""] * 10
+            for _ in range(place):
+                page.keyboard.press("ArrowRight")
+            page.keyboard.press("Space")
+            status = page.get_by_role("status").inner_text()
+            assert status.startswith("Right: " if round_ < 2 else "Not this one: ")
+            assert f"image {odd[round_] + 1} is the odd one" in status
+            assert page.locator(".card.odd").get_by_role("img").get_attribute("alt") == f"image {odd[round_] + 1} of 10"
+            page.locator(".card").nth((place + 1) % 10).click(force=True)  # a second choice does not count
+            page.get_by_role("button", name="Play again" if round_ == 3 else "Next set").press("Enter")
+            if round_ < 3:
+                right = min(round_ + 1, 2)
+                score = f"You found {right} of {round_ + 1}, the model {round_ + 1} of {round_ + 1}."
+                assert page.locator(".score").inner_text() == score
+        assert page.locator(".heading").inner_text().startswith("Set 1 of 4")
+        assert page.locator(".score").inner_text() == ""
+
+
+def test_probabilities_of_the_game_are_the_models(chromium, page_with):
+    with opened(chromium, page_with("game")) as page:
+        for _ in range(3):
+            page.locator(".card").first.click()
+            page.get_by_role("button", name="Next set").click()
+        page.locator(".card").first.click()
+        shown = [float(text.removesuffix(" %")) for text in page.locator(".card .number").all_inner_texts()]
+        assert sorted(shown) == [2.0] * 9 + [82.0]
+        assert re.search(r"The model gives it 2.0 %, and image \d+ 82.0 %", page.get_by_role("status").inner_text())
+        assert page.locator(".score").inner_text().endswith("the model 3 of 4.")
+
+
+# The schedule.
+
+
+def test_sliders_change_the_curve(chromium, page_with):
+    with opened(chromium, page_with("schedule")) as page:
+        warmup = page.get_by_role("slider", name="warm-up steps")
+        curve = page.locator("path.factor")
+        peak = 0.5 * (1 + np.cos(np.pi * 100 / 1000)) * 1e-3
+        assert f"{peak:.2g}".replace("e-0", "e-") in page.get_by_role("status").inner_text()
+        before = curve.get_attribute("d")
+        page.keyboard.press("Tab")
+        page.keyboard.press("ArrowRight")
+        assert warmup.input_value() == "101"
+        assert curve.get_attribute("d") != before
+        page.keyboard.press("Home")
+        assert "100.0 % of the rate at factor 1, at step 0" in page.get_by_role("status").inner_text()
+        assert curve.get_attribute("d") == page.locator("path.without").get_attribute("d")
+        page.get_by_role("slider", name="rate at factor 1").press("End")
+        assert "largest rate is 0.1," in page.get_by_role("status").inner_text()
+        page.get_by_role("slider", name="horizon").press("Home")
+        assert "largest rate is 0.1, 100.0 %" in page.get_by_role("status").inner_text()
+        warmup.press("End")
+        assert "does not end before the horizon" in page.get_by_role("status").inner_text()
