@@ -530,8 +530,8 @@ split_heads = Exercise(
             "tokens and heads are mixed up",
             lambda x, h: x.reshape(x.size(0), h, x.size(1), x.size(2) // h),
             "The shape is right and the content is not: a head got the whole of one token and nothing of another. A "
-            "reshape keeps the numbers in their order and only draws new borders between them. Where do the first numbers "
-            "of the second token have to go?",
+            "reshape keeps the numbers in their order and only draws new borders between them. Where do the first "
+            "numbers of the second token have to go?",
         ),
         Mistake(
             "the heads take every H-th number",
