@@ -7,6 +7,7 @@ one. Neither reaches a call that stays in compiled code and never returns to Pyt
 
 import contextlib
 import ctypes
+import gc
 import itertools
 import signal
 import sys
@@ -105,12 +106,16 @@ def _ring(number: int, frame: FrameType | None) -> None:
 
 
 def _runs_in(frame: FrameType | None, guard: FrameType) -> bool:
-    """Whether a frame was called from the guard's by the function that it guards, and not by what sets the alarm."""
-    while frame is not None and frame.f_back is not guard:
-        if frame is guard:
-            return False
+    """Whether an exception raised in a frame reaches the guard's through the function that it guards.
+
+    It does not where the frame belongs to what sets the alarm, or to the collection of garbage, which swallows it.
+    """
+    swallowing = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None and frame is not guard and frame.f_code not in swallowing:
+        if frame.f_back is guard:
+            return frame.f_globals is not contextlib.__dict__
         frame = frame.f_back
-    return frame is not None and frame.f_globals is not contextlib.__dict__
+    return False
 
 
 @contextlib.contextmanager
