@@ -831,6 +831,46 @@ weights_memory = Quantity(
 )
 
 
+eightfold_length = Quantity(
+    name="eightfold_length",
+    title="What eight times the length costs in time",
+    notebook=NOTEBOOK,
+    section="What a layer costs",
+    difficulty="medium",
+    minutes=5,
+    expected=lambda power: 8.0**power,
+    covered="the power that was measured, and not the one that is told. A fitted power predicts well within the range that "
+    "it was fitted on, and a little beyond",
+    wrong_values=(
+        WrongValue(
+            "eight times the time",
+            8.0,
+            "That would be a power of 1, as for recurrence. What does the power say that you measured?",
+        ),
+        WrongValue(
+            "the power of the theory",
+            64.0,
+            "That is 8 squared. The task asks for what follows from the measured power, which is a little less or more.",
+        ),
+        WrongValue(
+            "eight times the power",
+            lambda power: 8.0 * power,
+            "You multiply by the power. How does (8 T)^p compare with T^p?",
+        ),
+        WrongValue(
+            "the power to the eighth",
+            lambda power: power**8.0,
+            "Base and exponent have changed places. How does (8 T)^p compare with T^p?",
+        ),
+        WrongValue(
+            "twice the length",
+            lambda power: 2.0**power,
+            "That is the factor for a sequence twice as long.",
+        ),
+    ),
+)
+
+
 why_scale = Choice(
     name="why_scale",
     title="What a missing scale does",

@@ -201,7 +201,10 @@ UNKNOWN = {
     ],
 }
 
-NUMBERS = {"weights_memory": ([2048, 8 * 8192**2 * 4 / 1024**2, torch.tensor(2048.0)], [1000, -2048, 3000])}
+NUMBERS = {
+    "eightfold_length": ([8**1.9, 52, 51.98], [100, -52, 1.9], {"power": 1.9}),
+    "weights_memory": ([2048, 8 * 8192**2 * 4 / 1024**2, torch.tensor(2048.0)], [1000, -2048, 3000]),
+}
 CHOICES = {"why_scale": "c"}
 
 # A partial function and a bound method are functions as well.

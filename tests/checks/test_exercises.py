@@ -136,14 +136,16 @@ def test_an_answer_in_double_precision_passes(name):
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_right_known_and_other(name):
     task = NUMBERS[name]
-    right, other = gathered("NUMBERS")[name]
-    assert [judge(task, number).state for number in right] == [PASSED] * len(right)
+    right, other, *rest = gathered("NUMBERS")[name]
+    measured = dict(*rest)
+    assert [judge(task, number, **measured).state for number in right] == [PASSED] * len(right)
     assert len(task.wrong_values) >= 3
     for wrong in task.wrong_values:
-        outcome = judge(task, wrong.value)
+        value = wrong.value(**measured) if callable(wrong.value) else wrong.value
+        outcome = judge(task, value, **measured)
         assert (outcome.state, outcome.diagnosis, outcome.advice) == (FAILED, wrong.name, wrong.advice)
     for number in other:
-        assert judge(task, number).diagnosis == "not equal"
+        assert judge(task, number, **measured).diagnosis == "not equal"
 
 
 @pytest.mark.parametrize("name", CHOICES)
