@@ -839,7 +839,8 @@ eightfold_length = Quantity(
     difficulty="medium",
     minutes=5,
     expected=lambda power: 8.0**power,
-    covered="the power that was measured, and not the one that is told. A fitted power predicts well within the range that "
+    covered="the power that was measured, and not the one that is told. A fitted power predicts well within the range "
+    "that "
     "it was fitted on, and a little beyond",
     wrong_values=(
         WrongValue(
@@ -850,7 +851,8 @@ eightfold_length = Quantity(
         WrongValue(
             "the power of the theory",
             64.0,
-            "That is 8 squared. The task asks for what follows from the measured power, which is a little less or more.",
+            "That is 8 squared. The task asks for what follows from the measured power, which is a little less or "
+            "more.",
         ),
         WrongValue(
             "eight times the power",
