@@ -331,6 +331,47 @@ whole_sequences = Quantity(
 )
 
 
+one_direction_ceiling = Quantity(
+    name="one_direction_ceiling",
+    title="What cannot be known yet",
+    notebook=NOTEBOOK,
+    section="A ceiling that has nothing to do with memory",
+    difficulty="medium",
+    minutes=10,
+    expected=(8 + 7 / 5) / 15,
+    rtol=5e-3,
+    covered="15 digits, of 5 kinds. Know what the best possible answer is before you call a model bad",
+    wrong_values=(
+        WrongValue(
+            "the formula for even lengths",
+            0.5 * (1 + 1 / 5),
+            "The notebook's formula is for even T, where half the answers have been read. Which digit stands in the middle "
+            "of 15, and has it been read when it is asked for?",
+        ),
+        WrongValue(
+            "the middle one is guessed",
+            (7 + 8 / 5) / 15,
+            "You let the network guess the middle digit. Where does its answer stand, and has that been read?",
+        ),
+        WrongValue(
+            "guesses are never right",
+            8 / 15,
+            "That is the share of answers that have been read. And how often is a guess among 5 digits right?",
+        ),
+        WrongValue(
+            "ten kinds of digits",
+            (8 + 7 / 10) / 15,
+            "You guess among 10 digits, as in the notebook. How many kinds are there here?",
+        ),
+        WrongValue(
+            "a count, not a share",
+            8 + 7 / 5,
+            "That is how many digits of a sequence are right on average. The task asks for a share.",
+        ),
+    ),
+)
+
+
 spread_weight = Choice(
     name="spread_weight",
     title="Right, and not looking only there",

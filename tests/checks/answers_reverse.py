@@ -83,5 +83,8 @@ UNKNOWN = {
     ],
 }
 
-NUMBERS = {"whole_sequences": ([0.99**16, 0.8515, 0.85], [0.16, 0.7, 60])}
+NUMBERS = {
+    "one_direction_ceiling": ([9.4 / 15, 0.6267, 0.627], [0.5, 0.7, -0.6267, 0.64]),
+    "whole_sequences": ([0.99**16, 0.8515, 0.85], [0.16, 0.7, 60]),
+}
 CHOICES = {"spread_weight": "d"}
