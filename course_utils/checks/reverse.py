@@ -345,7 +345,8 @@ one_direction_ceiling = Quantity(
         WrongValue(
             "the formula for even lengths",
             0.5 * (1 + 1 / 5),
-            "The notebook's formula is for even T, where half the answers have been read. Which digit stands in the middle "
+            "The notebook's formula is for even T, where half the answers have been read. Which digit stands in the "
+            "middle "
             "of 15, and has it been read when it is asked for?",
         ),
         WrongValue(
