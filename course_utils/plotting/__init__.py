@@ -15,6 +15,7 @@ from course_utils.plotting.images import attention_over_images, image_sets
 from course_utils.plotting.intervals import intervals
 from course_utils.plotting.notebook import show
 from course_utils.plotting.runs import panels_over_runs
+from course_utils.plotting.scatter import scatter
 from course_utils.plotting.spread import curves_with_spread
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "mirror_profile",
     "panels_over_runs",
     "position_curves",
+    "scatter",
     "show",
     "worked_example",
 ]

@@ -68,6 +68,9 @@ DRAWN: dict[str, Callable[[], Figure]] = {
         xlabel="step",
         ylabel="accuracy",
     ),
+    "scatter": lambda: plotting.scatter(
+        {"layer 1": (MATRIX[0], MATRIX[1]), "layer 2": (MATRIX[2], MATRIX[3])}, xlabel="weight", ylabel="accuracy lost"
+    ),
     "intervals": lambda: plotting.intervals(
         {"rule": {"": (0.7, 0.65, 0.74)}, "model": {"": (0.9, 0.85, 0.92)}}, xlabel="accuracy", runs={"rule": [0.68]}
     ),
