@@ -21,7 +21,7 @@ this order, told by their tags:
     # </details>
     # ... and two more <details>, three steps in all; none is `open`.
 
-    # %% tags=["solution"] jupyter={"source_hidden": true}
+    # %% jupyter={"source_hidden": true} tags=["solution"]
     def my_split(x, num_heads):
         \"\"\"What it does, with the shapes; the student copy keeps this.\"\"\"
         lines = "kept, as they stand before the comment `# your turn`; without that comment, nothing of the body is"

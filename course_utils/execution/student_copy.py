@@ -176,7 +176,7 @@ def _problem_of(cell: nbformat.NotebookNode, kind: str) -> str:
     if kind == HINT and cell.source.count("<details>") != HINTS:
         return f"has not {HINTS} steps, each in <details> that are closed"
     if kind == SOLUTION and not cell.metadata.get("jupyter", {}).get("source_hidden"):
-        return 'is not folded; write jupyter={"source_hidden": true} behind the tags'
+        return 'is not folded; write jupyter={"source_hidden": true} before the tags'
     if kind == CHECK and (called_check(cell.source) is None or len(ast.parse(cell.source).body) != 1):
         return "is not a call checks.NAME(...) alone"
     return ""
