@@ -158,8 +158,7 @@ class SetAnomalyDataset(Dataset):
 
     def __getitems__(self, indices: Sequence[int]) -> WholeBatch:
         """A batch of sets: features [B, set_size, D], image indices [B, set_size], positions [B]."""
-        # Indexing the numbers of all images refuses an index out of range and resolves a negative one.
-        odd = torch.arange(len(self))[torch.as_tensor(indices)]
+        odd = self._resolved(torch.as_tensor(indices))
         fixed = self._fixed_companions
         companions = self._draw_companions(odd) if fixed is None else fixed[odd]
         members = torch.cat([companions, odd[:, None]], dim=1)  # [B, set_size]
@@ -167,6 +166,14 @@ class SetAnomalyDataset(Dataset):
         features = self.img_feats.index_select(0, rows.flatten()).unflatten(0, rows.shape)
         positions = torch.full((len(odd),), self.set_size - 1)
         return WholeBatch(features, members, positions)
+
+    def _resolved(self, indices: Tensor) -> Tensor:
+        """Indices [B] as numbers from 0, a negative one counted from the end."""
+        count = len(self)
+        outside = (indices < -count) | (indices >= count)
+        if outside.any():
+            raise IndexError(f"an index must lie between {-count} and {count - 1}, got {int(indices[outside][0])}")
+        return torch.where(indices < 0, indices + count, indices)
 
     def _draw_companions(self, odd: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """For each odd image [B], the indices [B, set_size - 1] of different images of one other class."""
