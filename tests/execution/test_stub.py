@@ -10,6 +10,25 @@ from course_utils.execution.names import names_of
 from course_utils.execution.stub import StubError, stub_of
 
 RAISE = 'raise NotImplementedError("your turn")'
+CLASS = """\
+class A(B):
+    '''Doc.'''
+
+    def f(self):
+        '''Doc.'''
+        return 3
+
+    def g(self): return 4"""
+CLASS_STUB = f"""\
+class A(B):
+    '''Doc.'''
+
+    def f(self):
+        '''Doc.'''
+        {RAISE}
+
+    def g(self):
+        {RAISE}"""
 
 
 @pytest.mark.parametrize(
@@ -25,10 +44,7 @@ RAISE = 'raise NotImplementedError("your turn")'
         ("length: int = 3 * 4", "length: int = ..."),
         ("a = b = 3", "a = b = ..."),
         ("# What to do.\nimport math\nfrom a import (\n    b,\n)\n\nx = 3\n# a secret\ny = 4", "several"),
-        (
-            "class A(B):\n    \"\"\"Doc.\"\"\"\n\n    def f(self):\n        '''Doc.'''\n        return 3\n\n    def g(self): return 4",
-            "class",
-        ),
+        (CLASS, "class"),
         ("f = lambda x: 3 * x", "f = ..."),
         (
             "def f(x, *, key=lambda y: {1: y}[1:2]):\n    return 3",
@@ -42,7 +58,7 @@ def test_a_stub_keeps_what_is_given_and_nothing_of_the_solution(solution, stub):
         "head": f"def f(\n    x: dict[str, int],  # [T]\n    y=(1, 2),\n) -> int:  # all\n    {RAISE}",
         "given": f"def f(x):\n    y = x + 1  # given\n    {RAISE}",
         "several": "# What to do.\nimport math\nfrom a import (\n    b,\n)\n\nx = ...\ny = ...",
-        "class": f"class A(B):\n    \"\"\"Doc.\"\"\"\n\n    def f(self):\n        '''Doc.'''\n        {RAISE}\n\n    def g(self):\n        {RAISE}",
+        "class": CLASS_STUB,
     }
     made = stub_of(solution)
     assert made == longer.get(stub, stub)
