@@ -19,14 +19,14 @@
 # **What you will build.**
 # You write scaled dot-product attention in four lines and multi-head attention in a dozen.
 # Then you show that both equal the course's library and PyTorch's own layers, number for number.
-# From there you measure what attention does: why its scores are scaled, what a mask does, what happens when the input is shuffled, and what it costs beside recurrence and convolution.
+# From there you measure what attention does: why its scores are scaled, what a mask does, what happens when the input is shuffled, what it costs beside recurrence and convolution, and how far a gradient reaches in each.
 #
 # **What you need to know.**
 # Matrix products, the softmax function, and PyTorch tensors with more than two dimensions.
 #
 # **How long it takes.**
-# Reading takes about 45 minutes.
-# Running it takes a few seconds on a laptop; a GPU would not help.
+# Reading takes about an hour.
+# Running it takes about half a minute on a laptop; a GPU would not help, since what is timed here is timed on one thread of the processor.
 #
 # **Notation.**
 #
@@ -35,23 +35,37 @@
 # | $B$ | number of sequences in a batch |
 # | $T$ | length of a sequence; $T_q$ and $T_k$ where queries and keys differ in number |
 # | $H$ | number of attention heads |
-# | $D$ | width of a token's vector in the model |
+# | $D$, $d$ | width of a token's vector in the model; $d$ where layers of other kinds are compared |
 # | $d_k$, $d_v$ | width of a query or key, and of a value |
 # | $Q, K, V$ | queries $[T_q, d_k]$, keys $[T_k, d_k]$ and values $[T_k, d_v]$, one in each row |
 
 # %% tags=["parameters"]
 profile: str = "quick"  # one of: quick, full; full measures more samples
-seed: int = 42  # of the random numbers
+seed: int = 42  # of the random numbers; measurements over several seeds begin with it
 
 # %%
 import math
+import statistics
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_utils import plotting
+from course_utils import diagrams, plotting
 from course_utils.attention import MultiheadAttention, regroup_per_head, scaled_dot_product
+from course_utils.experiments.gradient_reach import (
+    decay_rate,
+    gradient_reach,
+    layers_to_connect,
+)
+from course_utils.experiments.layer_cost import EXPLICIT, FUSED, LSTM, layer_cost, recorded
+from course_utils.experiments.permutation_equivariance import equivariance_error
+from course_utils.experiments.power_law import crossing, exponent
+from course_utils.experiments.score_scaling import (
+    WIDTHS,
+    score_variance,
+    softmax_saturation,
+)
 from course_utils.results import record
 
 torch.manual_seed(seed)  # for the initial weights of the layers
@@ -59,6 +73,7 @@ generator = torch.Generator().manual_seed(
     seed
 )  # on the CPU, so that the numbers are the same with and without a GPU
 num_samples = {"quick": 2_000, "full": 50_000}[profile]
+seeds = range(seed, seed + {"quick": 5, "full": 20}[profile])  # of each measurement
 
 # %% [markdown]
 # ## Looking things up, softly
@@ -74,6 +89,12 @@ num_samples = {"quick": 2_000, "full": 50_000}[profile]
 # - A **value** is what an element contributes once it has been found.
 #
 # Take the sentence "the cat left its milk because *it* was full", and ask what *it* refers to.
+# The word *it* sends out a query; three of the other words answer with a key and a value.
+
+# %%
+diagrams.show("attention_over_a_sentence")
+
+# %% [markdown]
 # The vectors below are set by hand, so that you can follow the arithmetic.
 # Their first dimension stands for "can eat", the second for "can be poured".
 # A trained model finds such vectors by itself, and its dimensions rarely have names.
@@ -119,6 +140,14 @@ plotting.show(
 # The product $Q K^\top$ is $[T_q, T_k]$ and holds the score of every query with every key.
 # The softmax runs along each row, over the keys, so every query's weights sum to 1.
 # The result is $[T_q, d_v]$: one weighted mean of the values for each query.
+#
+# Drawn as a graph, from the inputs to the result; the mask is optional, and comes further below.
+
+# %%
+diagrams.show("scaled_dot_product")
+
+# %% [markdown]
+# In code, it is four lines.
 
 
 # %%
@@ -170,21 +199,26 @@ print("values", list(by_hand.shape), "weights", list(weights_by_hand.shape))
 # With $\sigma = 1$, that is $d_k$.
 #
 # It would be refuted if the measured variance did not grow in proportion to $d_k$.
+#
+# Here it is for one width: pairs of a query and a key with independent standard normal numbers in both, and the variance of their dot products.
 
 # %%
-widths = [2**power for power in range(1, 11)]  # 2 to 1024
-raw_variance, scaled_variance = [], []
-for d_k in widths:
-    queries = torch.randn(num_samples, d_k, generator=generator)
-    keys = torch.randn(num_samples, d_k, generator=generator)
-    dot_products = (queries * keys).sum(dim=-1)  # [num_samples]
-    raw_variance.append(dot_products.var().item())
-    scaled_variance.append((dot_products / math.sqrt(d_k)).var().item())
+queries = torch.randn(num_samples, 64, generator=generator)
+keys = torch.randn(num_samples, 64, generator=generator)
+dot_products = (queries * keys).sum(dim=-1)  # [num_samples]
+print(f"variance at d_k = 64: {dot_products.var():.1f}")
+print(f"divided by the root of d_k: {(dot_products / math.sqrt(64)).var():.2f}")
 
+# %% [markdown]
+# `score_variance` does the same for many widths and several seeds.
+# In the figure, the line is the median over the seeds, and the band goes from the smallest to the largest.
+
+# %%
+variance = score_variance(WIDTHS, num_samples, seeds)
 plotting.show(
-    plotting.curves(
-        widths,
-        {"q · k": raw_variance, "q · k / √d_k": scaled_variance},
+    plotting.curves_with_spread(
+        WIDTHS,
+        {"q · k": variance["plain"], "q · k / √d_k": variance["scaled"]},
         xlabel="width d_k",
         ylabel="variance over random pairs",
         xscale="log",
@@ -192,51 +226,38 @@ plotting.show(
         markers=True,
     ),
     alt="On logarithmic axes, the variance of the plain dot product rises along a "
-    "straight line from 2 to about 1000; that of the scaled one stays at 1.",
+    "straight line from 2 to about 1000; that of the scaled one stays at 1. The bands "
+    "over seeds are hardly wider than the lines.",
 )
-log_widths, log_variance = torch.tensor(widths).log(), torch.tensor(raw_variance).log()
-slope = torch.cov(torch.stack([log_widths, log_variance]))[0, 1] / log_widths.var()
-record("variance_exponent", slope)
-record("scaled_variance_mean", sum(scaled_variance) / len(scaled_variance))
+powers = [exponent(WIDTHS, of_seed) for of_seed in variance["plain"]]
+record("variance_exponent", statistics.fmean(powers))
+record("variance_exponent_spread", max(powers) - min(powers))
+record("scaled_variance_mean", statistics.fmean(map(statistics.fmean, variance["scaled"])))
 
 # %% [markdown]
-# The variance grows with $d_k$ to the power of the exponent above, which is 1 to within the noise of the sample.
-# The scaled variance stays at 1.
+# The variance grows with $d_k$ to the power of the first number, which is 1 to within the spread over seeds, the second number.
+# The scaled variance stays at 1, which is the third.
 #
-# Why does it matter?
-# Large scores drive the softmax to its ends: one weight near 1, the others near 0.
-# There its gradient vanishes, and a query can hardly learn to look elsewhere.
-# The next cell measures both, for 16 keys: the entropy of the weights, in nats, and the norm of the matrix of derivatives of the weights by the scores (the Jacobian).
-# Entropy is $-\sum_j a_j \log a_j$ over the weights $a_j$ of a row; it is $\log 16$ for uniform weights and 0 when one key has all the weight.
+# What this does not show: the scores of a trained model.
+# Training makes some queries and keys fit each other, and then they are no longer independent; the rule says where training starts.
 
+# %% [markdown]
+# Why does it matter?
+#
+# **Claim.** Large scores drive the softmax to its ends, one weight near 1 and the others near 0, and there its gradient vanishes: a query can hardly learn to look elsewhere.
+# [Vaswani et al. (2017)](#Sources) suspect this, and give it as the reason for the scale.
+#
+# The next cell measures both, for 16 keys, again over several seeds.
+# The first is the entropy of the weights in nats, $-\sum_j a_j \log a_j$ over the weights $a_j$ of a row: $\log 16$ for uniform weights, and 0 when one key has all the weight.
+# The second is the norm of the matrix of derivatives of the weights by the scores, the Jacobian $\text{diag}(a) - a\, a^\top$ of shape $[16, 16]$.
+# The claim would be refuted if they did not fall as the width grows, or fell in the same way with the scaling.
 
 # %%
-def entropy_and_gradient(scores):
-    """Mean entropy of softmax rows [N, 16] in nats; mean norm of the Jacobian diag(a) - a aᵀ."""
-    weights = scores.softmax(dim=-1)
-    jacobian = (
-        torch.diag_embed(weights) - weights[:, :, None] * weights[:, None, :]
-    )  # [N, 16, 16]
-    return torch.special.entr(weights).sum(dim=-1).mean().item(), jacobian.norm(
-        dim=(1, 2)
-    ).mean().item()
-
-
-entropy = {"plain": [], "scaled": []}
-gradient = {"plain": [], "scaled": []}
-for d_k in widths:
-    queries = torch.randn(500, 1, d_k, generator=generator)
-    keys = torch.randn(500, 16, d_k, generator=generator)
-    plain = (queries * keys).sum(dim=-1)  # [500, 16]
-    for name, scores in [("plain", plain), ("scaled", plain / math.sqrt(d_k))]:
-        entropy_of_rows, gradient_of_rows = entropy_and_gradient(scores)
-        entropy[name].append(entropy_of_rows)
-        gradient[name].append(gradient_of_rows)
-
+saturation = softmax_saturation(WIDTHS, queries=500, seeds=seeds)
 plotting.show(
-    plotting.curves(
-        widths,
-        entropy,
+    plotting.curves_with_spread(
+        WIDTHS,
+        saturation["entropy"],
         xlabel="width d_k",
         ylabel="entropy of the weights (nats)",
         xscale="log",
@@ -247,9 +268,9 @@ plotting.show(
     "the width grows; with scaling it stays a little below that of uniform weights.",
 )
 plotting.show(
-    plotting.curves(
-        widths,
-        gradient,
+    plotting.curves_with_spread(
+        WIDTHS,
+        saturation["gradient"],
         xlabel="width d_k",
         ylabel="norm of the softmax's Jacobian",
         xscale="log",
@@ -258,13 +279,14 @@ plotting.show(
     alt="Norm of the gradient of the weights against width. Without scaling it falls "
     "towards zero as the width grows; with scaling it stays the same.",
 )
-record("entropy_plain_1024", entropy["plain"][-1])
-record("entropy_scaled_1024", entropy["scaled"][-1])
-record("gradient_plain_1024", gradient["plain"][-1])
-record("gradient_scaled_1024", gradient["scaled"][-1])
+for quantity, of_scores in saturation.items():
+    for name, of_seeds in of_scores.items():
+        record(f"{quantity}_{name}_1024", statistics.median(row[-1] for row in of_seeds))
 
 # %% [markdown]
 # At width 1024 the unscaled softmax has almost made up its mind before any training, and its gradient is a fraction of the scaled one's.
+# At the smallest widths it is the other way round: the unscaled softmax lets through a little more gradient, since a softmax is most sensitive when its weights are neither uniform nor certain.
+# So the claim holds for wide queries and keys, which is where it matters.
 # What this does not show: that training fails without the scale.
 # It shows the state at the start, for random queries and keys; a model could learn smaller ones.
 
@@ -354,14 +376,20 @@ plotting.show(
 # %%
 layer = MultiheadAttention(input_dim=4, embed_dim=8, num_heads=2)
 sentence = x[None]  # [1, T, 4]
-tampered = sentence.clone()
-tampered[:, 4] = 100.0  # the padding token
+influence = {"padding_influence": [], "padding_influence_unmasked": []}
 with torch.no_grad():
     before = layer(sentence, token_mask=is_token[None])[:, :4]
-    after = layer(tampered, token_mask=is_token[None])[:, :4]
-    after_unmasked = layer(tampered)[:, :4]
-record("padding_influence", (after - before).abs().max())
-record("padding_influence_unmasked", (after_unmasked - before).abs().max())
+    for filling in (100.0, -100.0):  # a query that dislikes the one is drawn to the other
+        tampered = sentence.clone()
+        tampered[:, 4] = filling  # the padding token
+        masked = layer(tampered, token_mask=is_token[None])[:, :4]
+        unmasked = layer(tampered)[:, :4]
+        influence["padding_influence"].append((masked - before).abs().max().item())
+        influence["padding_influence_unmasked"].append(
+            (unmasked - before).abs().max().item()
+        )
+for name, differences in influence.items():
+    record(name, max(differences))
 
 # %% [markdown]
 # ## Multi-head attention by hand
@@ -374,7 +402,11 @@ record("padding_influence_unmasked", (after_unmasked - before).abs().max())
 #
 # where $W_h^Q$, $W_h^K$ and $W_h^V$ are $[D, D/H]$, each $O_h$ is $[T, D/H]$, the brackets put the heads side by side, and $W^O$ is $[D, D]$ and mixes them.
 # All heads together cost about what one head of full width costs, because each is $H$ times narrower.
-#
+
+# %%
+diagrams.show("multihead")
+
+# %% [markdown]
 # The layer keeps all the projections in one matrix, `qkv_proj`, whose rows are grouped **per head**: first the query, key and value of head 1, then those of head 2, and so on.
 # Written out head by head, it is this:
 
@@ -414,6 +446,8 @@ plotting.show(
 
 # %% [markdown]
 # Even before training the heads look at different tokens, since each has its own random projections.
+# Read a map row by row: each row is one query, and its weights sum to 1.
+# Notebook 03 trains heads and measures how much they differ then.
 #
 # PyTorch's `nn.MultiheadAttention` computes the same function, but it stores the rows in another order: all queries first, then all keys, then all values.
 # To carry weights from one to the other, the rows must be regrouped, which `regroup_per_head` does.
@@ -447,30 +481,50 @@ print("regrouped per head, equal to rounding:", regrouped < 1e-6)
 # With a permutation matrix $P$ of shape $[T, T]$, that is $\text{MultiHead}(P X) = P\, \text{MultiHead}(X)$.
 # Nothing in the formula depends on where a token stands: each token's output is a sum over all the others.
 # The claim would be refuted by any difference larger than rounding.
-# As a comparison, the next cell does the same after adding a different vector to each position.
+#
+# The next cell shuffles the tokens of one small example, and compares every output.
 
 # %%
 order = torch.randperm(6, generator=generator)
-position_vectors = torch.randn(6, 16, generator=generator)
 with torch.no_grad():
-    moved_with_input = layer(x[order][None])[0] - layer(x[None])[0][order]
-    with_positions = (
-        layer((x[order] + position_vectors)[None])[0]
-        - layer((x + position_vectors)[None])[0][order]
-    )
-print("attention alone, equal to rounding:", moved_with_input.abs().max().item() < 1e-5)
-record("difference_with_positions", with_positions.abs().max())
+    shuffled_first = layer(x[order][None])[0]  # MultiHead(P X), [T, D]
+    shuffled_after = layer(x[None])[0][order]  # P MultiHead(X), [T, D]
+difference = (shuffled_first - shuffled_after).abs().max().item()
+print("attention alone, equal to rounding:", difference < 1e-5)
 
 # %% [markdown]
-# Attention alone follows the shuffle exactly.
+# One example may be a coincidence, so `equivariance_error` repeats it with other weights, tokens and permutations, and gives $\lVert f(P X) - P f(X) \rVert / \lVert f(X) \rVert$, where $f$ is the layer.
+# It then breaks the symmetry: it adds a positional encoding to what the layer gets, a different vector for each position.
+# As a scale it also gives $\lVert P f(X) - f(X) \rVert / \lVert f(X) \rVert$, how much the outputs of different tokens differ at all.
+
+# %%
+errors = equivariance_error(seeds=range(seed, seed + 10))
+for name, of_seeds in errors.items():
+    print(f"{name:>20}: {min(of_seeds):8.2g} to {max(of_seeds):8.2g}")
+record("equivariant_to_rounding", int(max(errors["attention"]) < 1e-6))
+record("error_with_positions", statistics.median(errors["with positions"]))
+record("error_of_another_permutation", statistics.median(errors["another permutation"]))
+
+# %% [markdown]
+# Attention alone follows the shuffle: what is left is rounding in the seventh digit.
 # That is a virtue for sets, where order means nothing: notebook 04 relies on it.
 # For a sequence it is a defect: "dog bites man" and "man bites dog" would be the same bag of words.
-# Adding something that depends on the position breaks the symmetry, as the second number shows; notebook 02 says what to add.
+#
+# With positions, the difference is a good part of what distinguishes one token's output from another's.
+# So an untrained layer already tells orders apart once positions are added; what this does not show is that it makes any use of them.
+# Notebook 02 says what to add, and why.
 
 # %% [markdown]
 # ## Attention beside recurrence and convolution
 #
-# Three kinds of layer map a sequence $[T, d]$ to another one ([Vaswani et al., 2017](#Sources), table 1):
+# Three kinds of layer map a sequence $[T, d]$ to another one.
+# They differ in which tokens an output is made from, and by which way.
+
+# %%
+diagrams.show("layer_types")
+
+# %% [markdown]
+# [Vaswani et al. (2017)](#Sources) compare them by orders of growth, in their table 1:
 #
 # | layer | multiplications | sequential steps | longest path between two tokens |
 # | --- | --- | --- | --- |
@@ -478,47 +532,252 @@ record("difference_with_positions", with_positions.abs().max())
 # | recurrence | $O(T \cdot d^2)$ | $O(T)$ | $O(T)$ |
 # | convolution, kernel $k$ | $O(k \cdot T \cdot d^2)$ | $O(1)$ | $O(T / k)$; $O(\log_k T)$ when dilated |
 #
-# The *sequential steps* limit how much a GPU can do at once: a recurrent layer must finish one token before it starts the next.
-# The *longest path* is the number of layers or steps that a signal crosses from one token to another: the shorter it is, the easier a long-range relation is to learn.
+# The *multiplications* are what the layer costs.
+# The *sequential steps* limit how much can be done at once: a recurrent layer must finish one token before it starts the next.
+# The *longest path* is the number of layers or steps that a signal crosses from one token to another.
+# The next two sections measure the first and the last column; the middle one follows from how the layers are defined.
 #
-# These are orders of growth and leave constants out.
-# The next cell counts the multiplications that the table stands for, at width 512.
+# ### What a layer costs
+#
+# **Claim.** Attention's time grows as $T^2$ and in proportion to $d$; that of recurrence and convolution grows in proportion to $T$ and as $d^2$.
+# *Explicit* attention, which keeps the map of weights, takes memory that grows as $T^2$ too; *fused* attention does not.
+#
+# Fused attention computes the same values block by block, and never holds a map of shape $[T, T]$ ([Dao et al., 2022](#Sources)).
+# It is what `MultiheadAttention` runs on when you do not ask for the maps.
+#
+# `layer_cost` runs four layers over a single sequence: attention with one head, explicit and fused, an LSTM, and a convolution with kernel 3.
+# All are whole layers, projections included, forward only, on one thread.
+# Time is that of the processor, the shortest of five timings.
+# Memory is exact: the most that PyTorch's allocator held at once, beyond the input and the weights.
+# The power $p$ of $T^p$ is fitted by least squares to the logarithms, from $T = 1024$ on.
+# A power far from the ones claimed would refute the claim.
+#
+# The whole range takes some minutes, so its results are committed with the course; below you measure a part of it anew.
 
 # %%
-d, kernel = 512, 3
-lengths = [2**power for power in range(4, 14)]  # 16 to 8192
-operations = {
-    "self-attention: T²·d": [length**2 * d for length in lengths],
-    "recurrence: T·d²": [length * d**2 for length in lengths],
-    f"convolution: k·T·d², k={kernel}": [kernel * length * d**2 for length in lengths],
+committed = recorded()
+lengths, by_width = committed["measured"]["lengths"], committed["measured"]["widths"]
+fit_from = 1024  # tokens
+long = slice(lengths.index(fit_from), None)  # the lengths that are fitted
+of_64 = by_width["64"]
+panels = {
+    "time (ms)": {name: [1e3 * s for s in cost["seconds"]] for name, cost in of_64.items()},
+    "peak memory (MB)": {
+        name: [size / 1e6 for size in cost["bytes"]] for name, cost in of_64.items()
+    },
+}
+fits = {
+    ylabel: {name: exponent(lengths[long], y[long]) for name, y in curves.items()}
+    for ylabel, curves in panels.items()
+}
+plotting.show(
+    plotting.growth(
+        lengths,
+        panels,
+        xlabel="sequence length T (tokens)",
+        symbol="T",
+        exponents=fits,
+        fitted_from=fit_from,
+    ),
+    alt="Time and peak memory of four layers of width 64 against length, on logarithmic "
+    "axes. Time: both attentions start among the others and end far above them, rising "
+    "about twice as steeply. Memory: explicit attention alone rises twice as steeply; "
+    "fused attention stays with the LSTM and the convolution.",
+)
+
+# %% [markdown]
+# The legends give the fitted powers at width 64; the shaded part is what was fitted.
+# The next cell sets them beside the powers of the multiplications, counted on paper at the same points, and adds the growth with $d$ at the longest $T$, fitted from width 128 on.
+
+# %%
+widths = [int(width) for width in by_width]
+wide = slice(widths.index(128), None)
+print(f"{'':>18}    in T: time  counted  memory    in d: time  counted")
+for name, cost in of_64.items():
+    in_width = {
+        of: exponent(widths[wide], [by_width[str(d)][name][of][-1] for d in widths[wide]])
+        for of in ("seconds", "multiplications")
+    }
+    counted = exponent(lengths[long], cost["multiplications"][long])
+    print(
+        f"{name:>18}{fits['time (ms)'][name]:14.2f}{counted:9.2f}"
+        f"{fits['peak memory (MB)'][name]:8.2f}{in_width['seconds']:14.2f}"
+        f"{in_width['multiplications']:9.2f}"
+    )
+
+# %% [markdown]
+# Is attention the cheaper one for short sequences, then?
+# On paper an attention layer takes $4 T d^2 + 2 T^2 d$ multiplications, its four projections included, and an LSTM $8 T d^2$, so the two are equal at $T = 2 d$.
+# The next cell looks up where the measured times cross.
+
+# %%
+crossings = {
+    name: [
+        crossing(
+            lengths, by_width[str(d)][name]["seconds"], by_width[str(d)][LSTM]["seconds"]
+        )
+        for d in widths
+    ]
+    for name in (EXPLICIT, FUSED)
 }
 plotting.show(
     plotting.curves(
-        lengths,
-        operations,
-        xlabel="sequence length T",
-        ylabel="multiplications",
-        xscale="log",
-        yscale="log",
+        widths,
+        crossings | {"counted: T = 2d": [2 * d for d in widths]},
+        xlabel="width d",
+        ylabel="length T (tokens)",
+        title="Length from which the LSTM is faster",
         markers=True,
     ),
-    alt="Multiplications against length on logarithmic axes. Self-attention rises twice "
-    "as steeply as recurrence and convolution; it starts below both and crosses "
-    "recurrence at T = 512 and convolution at T = 1536.",
+    alt="The length from which an LSTM is faster than attention, against the width: it "
+    "rises with the width for both kinds of attention, and lies above the counted 2d "
+    "everywhere.",
 )
-attention_cost, recurrence_cost, _ = operations.values()
-crossing = next(
-    length
-    for length, a, r in zip(lengths, attention_cost, recurrence_cost, strict=True)
-    if a >= r
-)
-record("cheaper_than_recurrence_below", crossing)
+record("crossing_width_64", crossings[FUSED][widths.index(64)])
+record("crossing_width_512", crossings[FUSED][widths.index(512)])
 
 # %% [markdown]
-# Attention is the cheaper one as long as the sequence is shorter than the model is wide: the curves cross where $T = d$.
-# Beyond that its quadratic growth takes over.
-# Work on cheaper approximations starts from there; [Tay et al. (2020)](#Sources) survey it.
-# The count leaves out what every layer spends on projections, and says nothing about memory or about how well a kernel uses the hardware.
+# Attention stays ahead of the LSTM for longer than the count says, by a factor that is largest for narrow layers.
+# A multiplication inside one large matrix product is cheaper than one in a chain of small steps.
+# The count gets the order of growth right, and the constant wrong.
+#
+# The rest of this section is measured on the machine that runs the notebook: width 64, from 256 tokens to 8192.
+# Its times differ from the committed ones; its powers should not differ by much.
+
+# %% tags=["nbval-ignore-output"]
+here_lengths = [256, 512, 1024, 2048, 4096, 8192]
+here = layer_cost(64, here_lengths, repeats={"quick": 3, "full": 7}[profile], seed=seed)
+from_1024 = slice(here_lengths.index(fit_from), None)
+shown_as = {"seconds": "time (ms)", "bytes": "peak memory (MB)"}
+for name, cost in here.items():
+    for of, short in (("seconds", "time"), ("bytes", "memory")):
+        power = exponent(here_lengths[from_1024], cost[of][from_1024])
+        print(f"committed {fits[shown_as[of]][name]:.2f}, measured here:", end=" ")
+        record(f"{name.lower().replace(' ', '_')}_{short}_exponent", power)
+
+# %% [markdown]
+# In time, both attentions grow about as $T^2$; in memory only the explicit one does.
+# The LSTM and the convolution grow about as $T$ in both.
+#
+# Where the powers deviate, there are reasons that the orders of growth leave out:
+#
+# - For short sequences nothing grows as claimed.
+#   Each call costs a fixed time, and the projections, which grow as $T$, outweigh the scores until $T$ is well beyond $d$.
+#   That is why the fit begins at 1024 tokens.
+# - Explicit attention writes maps so large that the operating system hands out and takes back their memory at each call, which shows as a jump in its time: its power can come out above 2.
+#   On Linux, telling the C library to keep its memory (by the variables `MALLOC_MMAP_THRESHOLD_` and `MALLOC_TRIM_THRESHOLD_`) takes the jump away.
+# - Fused attention holds a block of scratch memory of constant size, which is still visible at 1024 tokens and brings its power below 1.
+# - In $d$, the powers of time fall short of the counted ones: the softmax and the writing of the map take the same time at any width, and narrow layers do not keep the processor busy.
+#
+# What this does not show: a GPU, several threads, batches of more than one sequence, or training, where explicit attention keeps its maps until the backward pass.
+# Each of these changes the constants, and so the lengths at which the curves cross.
+# Cheaper approximations of attention start from its quadratic time; [Tay et al. (2020)](#Sources) survey them.
+
+# %% [markdown]
+# ### How far a gradient reaches
+#
+# **Claim.** Between two tokens, attention has a path of length 1, recurrence of length $T$, and a stack of convolutions of length $T / k$, or $\log_k T$ when dilated.
+#
+# First the paths themselves.
+# `layers_to_connect` stacks layers until the last token's output depends at all on a token at a given distance before it, that is, until the gradient is no longer zero.
+# Its convolutions look back only, at the token itself and $k - 1$ before it, so that each layer adds $k - 1$ tokens; dilated, each layer multiplies the reach by $k$.
+# A number that does not follow $n / (k - 1)$ or $\log_k n$ would refute the claim.
+
+# %%
+distances = [1, 2, 8, 26, 80, 127]
+kinds = ("attention", "convolution", "dilated convolution")
+print(f"{'distance n':>20}" + "".join(f"{n:5}" for n in distances))
+for kind in kinds:
+    print(f"{kind:>20}" + "".join(f"{layers_to_connect(kind, n):5}" for n in distances))
+for kind in kinds:
+    record(f"{kind.replace(' ', '_')}_layers_127", layers_to_connect(kind, 127))
+
+# %% [markdown]
+# A recurrent layer connects any two tokens as well, but through one step for each token between them.
+# What does a long path cost?
+# A gradient is multiplied by a factor at each step, so that it may shrink with the distance as a power of that factor; [Bengio et al. (1994)](#Sources) showed this for recurrent networks, and the LSTM ([Hochreiter & Schmidhuber, 1997](#Sources)) was made to keep the factor near 1.
+#
+# **Claim.** In an untrained LSTM the gradient of the last output by the input $n$ tokens before it falls exponentially with $n$; in an untrained attention layer it does not fall with $n$.
+#
+# The cell state of an LSTM is multiplied at each step by the *forget gate*, a number between 0 and 1.
+# Its bias says where the gate starts: at 0 it is half open, at 1 it is $\sigma(1)$, and so on, where $\sigma(b) = 1 / (1 + e^{-b})$.
+# PyTorch draws this bias around 0; [Jozefowicz et al. (2015)](#Sources) recommend 1.
+# The next cell measures three biases.
+# It takes the norm of the derivative, a matrix of shape $[d, d]$, at each distance in sequences of 128 random tokens, $d = 32$, for several seeds.
+
+# %%
+length = 128
+reach = gradient_reach(length, seeds=seeds)
+plotting.show(
+    plotting.curves_with_spread(
+        range(length),
+        reach,
+        xlabel="distance n from the last token (tokens)",
+        ylabel="norm of the gradient",
+        yscale="log",
+    ),
+    alt="Norm of the gradient against the distance, with a logarithmic scale. Attention "
+    "is level after the first token. The LSTM with forget bias 0 falls along a steep "
+    "straight line over more than twenty orders of magnitude, that with bias 1 along a "
+    "less steep one, and that with bias 3 hardly falls.",
+)
+
+# %%
+fitted = range(8, 65)  # distances, in tokens
+rates = {
+    name: [decay_rate(of_seed, fitted) for of_seed in of_seeds]
+    for name, of_seeds in reach.items()
+}
+for name, of_seeds in rates.items():
+    print(f"{name:>20}: times {min(of_seeds):.3f} to {max(of_seeds):.3f} with each token")
+record("attention_rate", statistics.median(rates["attention"]))
+for bias in (0, 1, 3):
+    gate = 1 / (1 + math.exp(-bias))
+    print(f"forget bias b = {bias}, σ(b) = {gate:.3f}:", end=" ")
+    record(f"lstm_rate_bias_{bias}", statistics.median(rates[f"LSTM, forget bias {bias}"]))
+
+# %% [markdown]
+# Attention's factor is 1: a token far away gets as much gradient as one nearby.
+# The LSTM's gradient falls exponentially, and the forget gate's bias decides how fast.
+# The measured factors lie above $\sigma(b)$, the gate's value when nothing else goes into it.
+# A gate varies with the token and the dimension, a norm over all dimensions follows those that forget least, and a part of the gradient passes through the hidden state; how much each contributes is not measured here.
+#
+# So is attention ahead everywhere?
+# No: each of its weights is about $1/T$ before training, and the gradient is diluted accordingly.
+# The next cell measures how attention's gradient depends on the length, and at which distance it overtakes the LSTM's.
+
+# %%
+dilution_lengths = [32, 64, 128, 256]
+diluted = []  # mean norm over all distances but 0, and over the seeds
+for each in dilution_lengths:
+    norms = gradient_reach(each, forget_biases=(), seeds=seeds)["attention"]
+    diluted.append(statistics.fmean(statistics.fmean(of_seed[1:]) for of_seed in norms))
+    print(f"T = {each:3}: mean gradient {diluted[-1]:.4f}")
+record("dilution_exponent", exponent(dilution_lengths, diluted))
+
+medians = {
+    name: [statistics.median(at_distance) for at_distance in zip(*of_seeds, strict=True)]
+    for name, of_seeds in reach.items()
+}
+for bias in (0, 1, 3):
+    behind = [
+        n
+        for n in range(length)
+        if medians[f"LSTM, forget bias {bias}"][n] > medians["attention"][n]
+    ]
+    print(f"the LSTM with forget bias {bias} is ahead up to distance {behind[-1]}")
+    if bias < 3:
+        record(f"attention_ahead_from_bias_{bias}", behind[-1] + 1)
+
+# %% [markdown]
+# The gradient falls with the *length* about as $1/T$, however far the token is.
+# Close by, the LSTM has the larger one; from the distances above on, attention has.
+# With a bias of 3 the LSTM keeps up over the whole sequence.
+#
+# What this shows is the state before training, for one layer and random tokens: where the signal to learn a long-range relation comes from.
+# It does not show what training makes of it.
+# An LSTM can learn to open its forget gates, and attention can learn to look at a few tokens rather than at all.
+# That a short path makes long-range relations *easier to learn* is what [Vaswani et al. (2017)](#Sources) argue; notebook 03 puts it to the test on one task.
 
 # %% [markdown]
 # ## Recap
@@ -528,7 +787,7 @@ record("cheaper_than_recurrence_below", crossing)
 # - A mask sets scores to $-\infty$, so that their weight is exactly 0; a row that sees nothing needs an answer of its own.
 # - Heads are independent lookups of smaller width; their outputs stand side by side and are mixed by one more matrix.
 # - Without positions, attention treats its input as a set.
-# - It costs $O(T^2 d)$ and connects any two tokens in one step.
+# - It costs time of $O(T^2 d)$, and memory of $O(T^2)$ only where the map is kept; it connects any two tokens in one step.
 #
 # ## Exercises
 #
@@ -542,5 +801,9 @@ record("cheaper_than_recurrence_below", crossing)
 # ## Sources
 #
 # - A. Vaswani, N. Shazeer, N. Parmar, J. Uszkoreit, L. Jones, A. N. Gomez, Ł. Kaiser, I. Polosukhin (2017). *Attention Is All You Need.* NeurIPS. The formula, multi-head attention and the comparison of layers.
+# - T. Dao, D. Y. Fu, S. Ermon, A. Rudra, C. Ré (2022). *FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness.* NeurIPS. Attention without a map in memory.
+# - Y. Bengio, P. Simard, P. Frasconi (1994). *Learning Long-Term Dependencies with Gradient Descent is Difficult.* IEEE Transactions on Neural Networks 5(2). Gradients that vanish with distance.
+# - S. Hochreiter, J. Schmidhuber (1997). *Long Short-Term Memory.* Neural Computation 9(8). The cell that keeps them from vanishing; its forget gate came later, with F. A. Gers, J. Schmidhuber, F. Cummins (2000), *Learning to Forget: Continual Prediction with LSTM*, Neural Computation 12(10).
+# - R. Jozefowicz, W. Zaremba, I. Sutskever (2015). *An Empirical Exploration of Recurrent Network Architectures.* ICML. A forget bias of 1.
 # - Y. Tay, M. Dehghani, D. Bahri, D. Metzler (2020). *Efficient Transformers: A Survey.* arXiv:2009.06732. Attention with a cost below quadratic.
 # - P. Lippe. *Tutorial 6: Transformers and Multi-Head Attention.* UvA Deep Learning Tutorials. The course of topics, and the names of the classes.
