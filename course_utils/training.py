@@ -75,6 +75,11 @@ class History(pl.Callback):
     val_step: list[int] = field(default_factory=list)
     val_acc: list[float] = field(default_factory=list)
 
+    @property
+    def curves(self) -> dict[str, list]:
+        """What `plotting.learning_curves` draws, by the names of its arguments."""
+        return {name: getattr(self, name) for name in ("train_loss", "learning_rate", "val_step", "val_acc")}
+
     def on_before_optimizer_step(self, trainer, pl_module, optimizer) -> None:
         """Note the learning rate and the gradient as they are before the step."""
         squares = [parameter.grad.norm() ** 2 for parameter in pl_module.parameters() if parameter.grad is not None]
