@@ -1,15 +1,18 @@
 // One attention map: queries down, keys across. A query is chosen by hover, click or the arrow keys.
 
 const LONGEST_LABEL = 9; // characters; the whole name stands in the tooltip and beside the map
+const LARGEST_FONT = 13; // pixels
 
 function shortened(name) {
   const letters = Array.from(name);
   return letters.length > LONGEST_LABEL ? letters.slice(0, LONGEST_LABEL - 1).join("") + "…" : name;
 }
 
-// The width of a text in units of its font's size: about 0.7 a letter, 1 for scripts of wide letters.
-function roughWidth(name) {
-  return Array.from(name).reduce((sum, letter) => sum + (letter.codePointAt(0) > 0x2e80 ? 1.15 : 0.68), 0);
+// The width of a bold text in units of its font's size.
+function widthOf(name) {
+  const ruler = document.createElement("canvas").getContext("2d");
+  ruler.font = '700 100px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'; // as in piece.css
+  return ruler.measureText(name).width / 100;
 }
 
 // options: queries and keys as {name, picture}, label, and three functions: hover(query, key) with null for none,
@@ -57,6 +60,8 @@ function attentionMap(options) {
     return svg("text", attributes, title, shortened(token.name));
   }
 
+  const widest = Math.max(...queries.map((query) => widthOf(shortened(query.name))));
+  const widestKey = Math.max(...keys.map((key) => widthOf(shortened(key.name))));
   let size = 0; // of a cell, in pixels
   let left = 0;
   let head = 0;
@@ -64,14 +69,12 @@ function attentionMap(options) {
 
   function layOut(width) {
     const pictures = Boolean(queries[0].picture);
-    const widest = Math.max(...queries.map((query) => roughWidth(shortened(query.name))));
-    const widestKey = Math.max(...keys.map((key) => roughWidth(shortened(key.name))));
-    left = pictures ? 40 : Math.max(40, widest * font + 8);
+    left = pictures ? 40 : Math.max(40, widest * LARGEST_FONT + 8);
     const wanted = Math.floor((width - left - 4) / keys.length);
     const next = clamp(wanted, pictures ? 18 : 12, 34);
     if (next === size) return;
     size = next;
-    font = clamp(size - 2, 11, 13);
+    font = clamp(size - 2, 11, LARGEST_FONT);
     const upright = Boolean(keys[0].picture) || widestKey * font < size;
     head = 18 + (keys[0].picture ? Math.min(size, 26) + 4 : upright ? font + 6 : widestKey * font + 8);
     const total = { width: left + size * keys.length + 2, height: head + size * queries.length + 2 };
