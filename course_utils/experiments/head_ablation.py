@@ -2,7 +2,8 @@
 
 A model of several layers and heads learns to reverse sequences. Each head is then switched off, or made to attend
 evenly, and what that costs is compared with the weight that the head gives to the mirrored position, where the answer
-stands. If attention told importance, the two would rank the heads alike.
+stands. If attention told importance, the two would rank the heads alike. Switching off takes away where a head looks
+and all else that it gives; even attention takes away only where it looks.
 
 `python -m course_utils.experiments.head_ablation` measures over all seeds and writes the file beside this one.
 """
@@ -108,7 +109,8 @@ def attention_and_damage(model: ReversePredictor, seed: int = 0) -> dict[str, ob
         "accuracy" of the whole model; "weight": the mean weight on the mirrored position, "off" and "even": the loss of
         accuracy when the head is switched off or attends evenly, each as one list over all heads, layer after layer;
         "layer_off" and "layer_even": the same for all heads of a layer at once;
-        "rank_correlation": Spearman's, of "weight" with "off"; 0 where no head can be told from another by its damage.
+        "rank_correlation_off" and "rank_correlation_even": Spearman's, of "weight" with each loss over the heads; 0
+        where all losses are equal.
     """
     sequences = ReverseDataset(NUM_CATEGORIES, SEQ_LEN, TESTED, seed=2000 + seed).data
     whole = accuracy(model, sequences)
@@ -132,8 +134,13 @@ def attention_and_damage(model: ReversePredictor, seed: int = 0) -> dict[str, ob
         "even": evened,
         "layer_off": layer_off,
         "layer_even": layer_even,
-        "rank_correlation": float(spearmanr(weight, off).statistic) if len(set(off)) > 1 else 0.0,
+        "rank_correlation_off": _rank_correlation(weight, off),
+        "rank_correlation_even": _rank_correlation(weight, evened),
     }
+
+
+def _rank_correlation(x: list[float], y: list[float]) -> float:
+    return float(spearmanr(x, y).statistic) if len(set(y)) > 1 else 0.0
 
 
 def measure(seeds: Sequence[int] = SEEDS) -> list[dict]:
@@ -143,7 +150,7 @@ def measure(seeds: Sequence[int] = SEEDS) -> list[dict]:
 
 def _rounded(results: dict) -> dict:
     return {
-        name: [round(each, 4) for each in value] if isinstance(value, list) else round(value, 4)
+        name: [round(each, 5) for each in value] if isinstance(value, list) else round(value, 5)
         for name, value in results.items()
     }
 

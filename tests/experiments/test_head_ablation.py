@@ -63,8 +63,11 @@ def test_the_committed_result_holds_each_seed_and_what_the_notebook_says_of_it()
     runs = recorded()["measured"]
     assert len(runs) == len(SEEDS)
     assert all(run["accuracy"] > 0.99 for run in runs)
-    for run in runs:
-        attending_for_nothing = [
-            damage for weight, damage in zip(run["weight"], run["off"], strict=True) if weight > 0.5 and damage < 0.005
-        ]
-        assert attending_for_nothing
+    heads = [
+        head for run in runs for head in zip(run["weight"], run["off"], run["even"], strict=True)
+    ]  # weight on the mirrored position, loss when off, loss when even
+    attending = [even for weight, _, even in heads if weight > 0.5]
+    assert sum(even < 0.005 for even in attending) >= 5  # attends, and does not matter
+    assert max(off for weight, off, _ in heads if weight < 0.2) > 0.2  # does not attend, and matters
+    assert max(even for weight, _, even in heads if weight < 0.2) < 0.005  # but not by where it looks
+    assert min(run["layer_even"][1] for run in runs) > 0.7  # all attending heads together do
