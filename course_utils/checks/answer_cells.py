@@ -64,14 +64,17 @@ def needed(cells: Sequence[Cell]) -> list[Cell]:
     for place, cell in enumerate(cells):
         if not cell.exercises:
             continue
-        chosen.add(place)
-        wanted = set(cell.names.used)
-        for earlier in range(place - 1, -1, -1):
-            names = cells[earlier].names
-            if cells[earlier].tree is not None and (names.bound | names.changed) & (wanted | {"*"}):
-                chosen.add(earlier)
-                wanted |= names.used
+        own, wanted = {place}, set(cell.names.used)
+        while more := [earlier for earlier in range(place) if earlier not in own and _gives(cells[earlier], wanted)]:
+            own.update(more)
+            wanted.update(*(cells[earlier].names.used for earlier in more))
+        chosen |= own
     return [cells[place] for place in sorted(chosen)]
+
+
+def _gives(cell: Cell, wanted: set[str]) -> bool:
+    """Whether a cell binds or changes one of some names."""
+    return cell.tree is not None and bool((cell.names.bound | cell.names.changed) & (wanted | {"*"}))
 
 
 def _codes_of_json(text: str) -> list[str]:
