@@ -13,7 +13,7 @@ from matplotlib import colormaps
 from pages import random_maps, run_javascript
 
 from course_utils.figure_description import MIME_TYPE
-from course_utils.interactive import attention_explorer
+from course_utils.interactive import attention_explorer, show
 from course_utils.interactive.packing import pack_weights
 
 NASTY = ["</script><script>alert(1)</script>", '"quoted"', "it's", "&amp; <!--", "日本語", "ünï\u2028", "$x$", "\\"]
@@ -172,3 +172,16 @@ def test_rows_that_see_no_key_are_accepted():
 def test_alt_text_must_say_something():
     with pytest.raises(ValueError, match="alt text"):
         attention_explorer(random_maps(1, 1, 3), "abc", alt="  ")
+
+
+def test_show_puts_the_bundle_into_a_notebook_and_prints_the_alt_text_elsewhere(monkeypatch, capsys):
+    piece = attention_explorer(random_maps(1, 1, 3), "abc", alt="Weights.")
+    show(piece)
+    assert capsys.readouterr().out == "Weights.\n"
+    shown = []
+    monkeypatch.setattr("course_utils.interactive.notebook.InteractiveShell.initialized", lambda: True)
+    monkeypatch.setattr(
+        "course_utils.interactive.notebook.display", lambda *args, **kwargs: shown.append((args, kwargs))
+    )
+    show(piece)
+    assert shown == [((piece.bundle(),), {"raw": True})]
