@@ -35,7 +35,7 @@ shifted_target = Exercise(
     name="shifted_target",
     title="Teacher forcing: what the decoder is given",
     notebook=NOTEBOOK,
-    section="",
+    section="Teacher forcing",
     difficulty="easy",
     minutes=5,
     oracle=_shifted_target,
@@ -119,7 +119,7 @@ top_k_probabilities = Exercise(
     name="top_k_probabilities",
     title="Choosing the next token",
     notebook=NOTEBOOK,
-    section="",
+    section="A task to write: addition",
     difficulty="medium",
     minutes=15,
     oracle=_top_k_probabilities,
@@ -212,7 +212,7 @@ cached_attention = Exercise(
     name="cached_attention",
     title="One step with a key-value cache",
     notebook=NOTEBOOK,
-    section="",
+    section="The key-value cache",
     difficulty="hard",
     minutes=20,
     oracle=_cached_attention,
@@ -326,7 +326,7 @@ rotary = Exercise(
     name="rotary",
     title="Rotary positions",
     notebook=NOTEBOOK,
-    section="",
+    section="Positions on longer sequences",
     difficulty="hard",
     minutes=25,
     oracle=_rotary,
@@ -419,7 +419,7 @@ linear_attention = Exercise(
     name="linear_attention",
     title="Attention without a softmax",
     notebook=NOTEBOOK,
-    section="",
+    section="Attention that is cheaper",
     difficulty="hard",
     minutes=20,
     oracle=_linear_attention,
@@ -489,7 +489,7 @@ window_mask = Exercise(
     name="window_mask",
     title="A window to either side",
     notebook=NOTEBOOK,
-    section="",
+    section="Attention that is cheaper",
     difficulty="easy",
     minutes=10,
     oracle=_window_mask,
@@ -548,7 +548,7 @@ cache_memory = Quantity(
     name="cache_memory",
     title="What a cache weighs",
     notebook=NOTEBOOK,
-    section="",
+    section="The key-value cache",
     difficulty="easy",
     minutes=5,
     expected=384.0,
@@ -595,7 +595,7 @@ weight_and_worth = Choice(
     name="weight_and_worth",
     title="What a head shows and what it is worth",
     notebook=NOTEBOOK,
-    section="",
+    section="What an attention map explains",
     difficulty="medium",
     minutes=5,
     options={
@@ -603,25 +603,25 @@ weight_and_worth = Choice(
             False,
             "A map says where a head reads from, and not what becomes of what it read. Whether the result depends on "
             "it is "
-            "found by taking the head away, and that is what was done.",
+            "found by taking it away, and that is what was done.",
         ),
         "b": Option(
             False,
             "A mistake in the experiment is always worth a look; yet there is a plain reason for such a result that "
             "needs "
-            "none. What else in the model may know what this head knows?",
+            "none. What do the other heads of the layer look at?",
         ),
         "c": Option(
             True,
-            "Another head, or the residual stream, may carry the same, and what a head reads may be thrown away "
-            "later. A "
-            "map is a reason to run an experiment, and no experiment.",
+            "Any one of them is spare while the others are there, and all together are needed. A map is a reason to "
+            "run an "
+            "experiment, and no experiment.",
         ),
         "d": Option(
             False,
-            "Heads of the same layer do add up in the output matrix, so that none is silent by itself. A head may be "
-            "of "
-            "use elsewhere: on other inputs, or where its double is missing.",
+            "That was measured as well: look at the rows *all* of the table. What does it cost when the whole layer "
+            "attends "
+            "evenly?",
         ),
     },
 )

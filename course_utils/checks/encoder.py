@@ -612,3 +612,35 @@ stepped_each_epoch = Choice(
         ),
     },
 )
+
+
+when_warmup_matters = Choice(
+    name="when_warmup_matters",
+    title="When warm-up matters",
+    notebook=NOTEBOOK,
+    section="Does warm-up prevent divergence?",
+    difficulty="medium",
+    minutes=5,
+    options={
+        "a": Option(
+            False,
+            "Look at the panels with one layer, and at those with the lowest rate. Do the runs without warm-up get "
+            "stuck there?",
+        ),
+        "b": Option(
+            False,
+            "Look at the panel with twelve layers and the highest rate. Do both arms end at the same loss there?",
+        ),
+        "c": Option(
+            False,
+            "Look at the second figure. How do the pre-norm runs without warm-up end, at twelve layers and the "
+            "highest rate?",
+        ),
+        "d": Option(
+            True,
+            "Depth, the place of the norm and the rate decide together. That is why both are heard, that warm-up is "
+            "crucial "
+            "and that it makes no difference: the settings differ.",
+        ),
+    },
+)

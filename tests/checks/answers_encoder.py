@@ -171,4 +171,4 @@ UNKNOWN = {
 }
 
 NUMBERS = {}
-CHOICES = {"stepped_each_epoch": "b"}
+CHOICES = {"stepped_each_epoch": "b", "when_warmup_matters": "d"}
