@@ -10,6 +10,7 @@ so that one that has become stale is never found.
 
 import hashlib
 import json
+import mmap
 import os
 import shutil
 import threading
@@ -165,6 +166,17 @@ def command(
         say(f"shard {share} is done; of the others {len(cache.missing_chunks())} chunks are not yet in {cache.chunks}")
 
 
+def open_mapped(path: Path) -> Tensor:
+    """An array in a .npy file, memory-mapped for reading single rows; what is written into it does not change the file.
+
+    The system is told that rows are read in no order. It would else read, and hold in memory, many more around each.
+    """
+    array = np.load(path, mmap_mode="c", allow_pickle=False)
+    if hasattr(mmap, "MADV_RANDOM"):  # not on Windows
+        array._mmap.madvise(mmap.MADV_RANDOM)
+    return torch.from_numpy(array)
+
+
 class FeatureCache:
     """The file of the features of an image set, and the chunks that it is made of.
 
@@ -203,7 +215,7 @@ class FeatureCache:
         """
         if not self.is_complete():
             raise FileNotFoundError(f"the features {self.path} are not there, or not whole; extract them first")
-        return torch.from_numpy(np.load(self.path, mmap_mode="c", allow_pickle=False))
+        return open_mapped(self.path)
 
     def is_complete(self) -> bool:
         """Whether the file is there and is, by its hash, the one that was written."""
