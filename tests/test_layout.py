@@ -57,6 +57,7 @@ LEAVES = {
     "results",
     "atomic",
     "threads",
+    "welcome",
 }
 NOT_FOR_TEACHING = {"execution", "checks", "cli", "upkeep"}
 DATA = {"images", "cifar100", "stacked", "features", "feature_cache", "backbones", "batches"}

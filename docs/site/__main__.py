@@ -10,6 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from checked_pages import external, read_all
 from sources import HERE, ROOT, gather
 
 BUILD = ROOT / "docs" / "_build"
@@ -31,6 +32,8 @@ def main() -> int:
     arguments = ["-W", "--keep-going", "-q", "--color", "-E", "-c", HERE, "-d", options.work / "doctrees"]
     code = sphinx([str(one) for one in [*arguments, options.work / "source", options.output]])
     if code == 0:
+        links = external(read_all(options.output.resolve()))["links"]
+        (options.work / "external_links.txt").write_text("".join(f"{link}\n" for link in links), encoding="utf-8")
         print(f"The site is at {(options.output / 'index.html').resolve().as_uri()}")
     return code
 

@@ -25,7 +25,7 @@ class Launcher:
 
 
 def repository(project: Path) -> str:
-    """The address in the setting, without a slash or `.git` at its end; empty if there is none.
+    """The address in the setting; empty if there is none.
 
     Args:
         project: path of pyproject.toml.
@@ -34,9 +34,21 @@ def repository(project: Path) -> str:
         ValueError: if the setting is no https address.
     """
     tool = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
-    address = tool.get("course", {}).get("repository", "").strip().rstrip("/").removesuffix(".git")
+    return checked(tool.get("course", {}).get("repository", ""))
+
+
+def checked(address: str) -> str:
+    """An address without a slash or `.git` at its end.
+
+    Args:
+        address: as https://github.com/OWNER/NAME; or empty.
+
+    Raises:
+        ValueError: if it is neither.
+    """
+    address = address.strip().rstrip("/").removesuffix(".git")
     if address and not re.fullmatch(r"https://[\w.-]+(/[\w.~-]+)+", address):
-        raise ValueError(f"`repository` must be like https://github.com/OWNER/NAME, got {address!r}")
+        raise ValueError(f"`repository` must be like https://github.com/OWNER/NAME, or empty; got {address!r}")
     return address
 
 

@@ -13,6 +13,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT)]
 
 from address import repository  # noqa: E402 (found through the line above)
+from icons import keep_used  # noqa: E402
 
 import course_utils  # noqa: E402
 
@@ -52,7 +53,7 @@ html_theme = "sphinx_book_theme"
 html_title = project
 html_static_path = [str(HERE / "_static")]
 html_css_files = ["site.css"]
-html_js_files = [("site.js", {"defer": "defer"})]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
@@ -94,11 +95,11 @@ def _describe_figures(app, doctree: nodes.document) -> None:
 
 
 def _lighten(app, error: Exception | None) -> None:
-    """Leave out what no page needs: source maps, and the icons as a script of a megabyte, for they come as a font."""
+    """Leave out what no page needs: icons that are not shown, source maps, templates."""
     if error is not None or app.builder.format != "html":
         return
+    keep_used(Path(app.outdir))
     static = Path(app.outdir) / "_static"
-    (static / "scripts" / "fontawesome.js").write_text("/* The icons come from the font. */\n", encoding="utf-8")
     for path in [*static.rglob("*.map"), *static.rglob("*-macros.html")]:
         path.unlink()
 

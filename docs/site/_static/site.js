@@ -1,4 +1,12 @@
-// A page that was opened as a file may not read other files, so results of a search come without an excerpt there.
-if (location.protocol === "file:" && window.DOCUMENTATION_OPTIONS) {
+// A page that was opened as a file may not read other files, so what a search finds comes without an excerpt there.
+if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined") {
   DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 }
+
+// The arrows that open a part of the contents have no words of their own.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const arrow of document.querySelectorAll("summary:has(.toctree-toggle)")) {
+    const link = arrow.closest("li").querySelector("a");
+    arrow.setAttribute("aria-label", `Pages of ${link.textContent.trim()}`);
+  }
+});
