@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, tuple[Callable[[str, int], list[Row]], tuple[int, ...]]] =
     "step": (training.step, (1,)),
     "recipe": (training.recipe, (1,)),
     "sampler": (sampler.rows, (1, 2)),
+    "sets": (sampler.share, (1, 2)),
     "extraction": (extraction.rows, (1, 2)),
     "batch": (commands.batch, (1,)),
     "imports": (commands.imports, (1,)),

@@ -67,7 +67,7 @@ def test_the_committed_page_is_of_the_committed_numbers(tmp_path):
         name: [Row(**{**row, "ratios": tuple(row["ratios"])}) for row in found]
         for name, found in results["rows"].items()
     }
-    assert set(rows) == {"attention", "memory", "step", "recipe", "sampler", "extraction", "batch", "imports"}
+    assert set(rows) == {"attention", "memory", "step", "recipe", "sampler", "sets", "extraction", "batch", "imports"}
     write(tmp_path, rows, [Growth(**growth) for growth in results["growth"]], results["made"])
     assert (tmp_path / "README.md").read_text() == (ROOT / "benchmarks" / "README.md").read_text()
 
@@ -80,7 +80,7 @@ def test_an_unknown_name_is_refused():
 
 @pytest.mark.slow
 def test_all_of_them_run_in_small_sizes(tmp_path):
-    names = ["attention", "memory", "step", "recipe", "sampler", "imports", "growth"]
+    names = ["attention", "memory", "step", "recipe", "sampler", "sets", "imports", "growth"]
     command = [sys.executable, "-m", "benchmarks", "--quick", "--output", str(tmp_path), *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500)
     assert done.returncode in (0, 1), done.stderr  # 1: a machine at work on other things may be late
