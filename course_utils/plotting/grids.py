@@ -63,5 +63,6 @@ def curve_grid(
         axes.set_ylabel(ylabel)
     names = [*arms, *([reference[1]] if reference is not None else [])]
     if len(names) > 1:
-        figure.legend([handles[name] for name in names], names, loc="outside upper center", ncols=min(3, len(names)))
+        in_a_row = len(names) if columns > 2 or len(names) < 4 else 2
+        figure.legend([handles[name] for name in names], names, loc="outside upper center", ncols=in_a_row)
     return figure
