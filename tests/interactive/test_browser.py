@@ -211,6 +211,33 @@ def test_all_of_the_explorer_is_reached_by_the_keyboard(chromium, page_with):
         np.testing.assert_allclose(shown_weights(page), MAPS[1][1, 4], atol=6e-4)
 
 
+ODD_SHAPES = {
+    "one token": attention_explorer(random_maps(1, 1, 1), ["alone"]),
+    "more keys than queries": attention_explorer(random_maps(1, 3, 2, 40), ["q1", "q2"], keys=range(40)),
+    "names that are long, empty or of one line more": attention_explorer(
+        random_maps(3, 1, 4), ["x" * 200, "", "two\nlines", "a b"]
+    ),
+    "queries that see nothing": attention_explorer([np.zeros((1, 3, 3))], "abc"),
+    "many tokens": attention_explorer(random_maps(1, 1, 64), [f"token {number}" for number in range(64)]),
+    "images": attention_explorer(random_maps(1, 12, 4), "abcd", thumbnails=digit_sets()[0][0, :4]),
+}
+
+
+@pytest.mark.parametrize("name", ODD_SHAPES)
+def test_maps_of_any_shape_can_be_looked_into(chromium, tmp_path, name):
+    piece = ODD_SHAPES[name]
+    shape = piece.facts["weights"]["shape"]
+    with opened(chromium, page_of(tmp_path, piece), width=360) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert page.locator(".cell").count() == shape[2] * shape[3]
+        row = page.get_by_role("radio", name=f"query {shape[2]}: ")
+        row.focus()
+        row.press("Space")
+        assert row.get_attribute("aria-checked") == "true"
+        page.locator(".key").last.press("Space")
+        assert page.get_by_role("status").inner_text().endswith("; 1 masked")
+
+
 def test_focus_is_visible(chromium, page_with):
     with opened(chromium, page_with("explorer")) as page:
         page.keyboard.press("Tab")
