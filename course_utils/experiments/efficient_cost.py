@@ -22,7 +22,7 @@ ATTENTION: dict[str, Callable[[Tensor, Tensor, Tensor], object]] = {
     "linear": linear_attention,
     "window": lambda q, k, v: window_attention(q, k, v, RADIUS),
 }
-LENGTHS = (256, 512, 1024, 2048, 4096)
+LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
 
 
 def efficient_cost(

@@ -22,6 +22,7 @@ def curves_with_spread(
     yscale: str = "linear",
     markers: bool = False,
     reference: tuple[float, str] | None = None,
+    legend_beside: bool = False,
 ) -> Figure:
     """Lines over a common x axis through the median over seeds, on a band from the smallest to the largest value.
 
@@ -35,12 +36,13 @@ def curves_with_spread(
         yscale: "linear" or "log".
         markers: mark each point, where points are few.
         reference: a height and its name, drawn as a dashed line.
+        legend_beside: put the legend beside the axes, where it covers no band.
 
     Raises:
         ValueError: if an array is not [seeds, N].
     """
     x = as_array(x)
-    figure = new_figure(6, 3.5)
+    figure = new_figure(8 if legend_beside else 6, 3.5)
     axes = figure.subplots()
     for (label, y), style, colour in zip(ys.items(), _line_styles(), PALETTE, strict=False):
         y = as_array(y)
@@ -53,6 +55,8 @@ def curves_with_spread(
         axes.axhline(height, color="grey", linestyle="--", linewidth=1, label=name)
     axes.set(xlabel=xlabel, ylabel=ylabel, title=title, xscale=xscale, yscale=yscale)
     axes.grid(True, alpha=0.4)
-    if len(ys) > 1 or reference is not None:
+    if legend_beside:
+        figure.legend(loc="outside right upper")
+    elif len(ys) > 1 or reference is not None:
         axes.legend()
     return figure
