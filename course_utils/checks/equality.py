@@ -171,6 +171,7 @@ def _compare_lists(
 def _compare_arrays(
     got: Any, expected: np.ndarray, rtol: float, atol: float, exact_type: bool, place: str
 ) -> Difference | None:
+    got = _stacked(got, expected.shape)
     if isinstance(got, list):
         comma = "; is there a comma at the end of the return?" if len(got) == 1 else "."
         message = f"{_it(place)} is a tuple or list of {len(got)}, expected is {kind_of(expected)}{comma}"
@@ -184,6 +185,15 @@ def _compare_arrays(
         message = f"{_it(place)} holds {number_kind(got)}, expected are {number_kind(expected)}."
         return Difference(NUMBER_TYPE, message, place)
     return _compare_numbers(got.astype(np.float64), expected.astype(np.float64), rtol, atol, place)
+
+
+def _stacked(value: Any, shape: tuple[int, ...]) -> Any:
+    """A list of arrays as one array, where it then has the shape that is expected: the rows of a matrix, say."""
+    if not isinstance(value, list) or not value or not all(isinstance(item, np.ndarray) for item in value):
+        return value
+    if any(item.shape != shape[1:] for item in value) or shape[:1] != (len(value),):
+        return value
+    return np.stack(value)
 
 
 def _compare_numbers(got: np.ndarray, expected: np.ndarray, rtol: float, atol: float, place: str) -> Difference | None:

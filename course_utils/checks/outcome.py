@@ -95,7 +95,7 @@ class Outcome:
             sides = [("got", self.example.got), ("expected", self.example.expected)]
             shown = [(label, text) for label, text in sides if text]
             columns = "".join(
-                f'<td style="text-align:left;vertical-align:top"><b>{label}</b>{_block(text)}</td>'
+                f'<td style="text-align:left;vertical-align:top;padding:0 2em 0 0"><b>{label}</b>{_block(text)}</td>'
                 for label, text in shown
             )
             if shown:

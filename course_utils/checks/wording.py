@@ -81,7 +81,8 @@ def _shown_array(array: Any, bare: bool) -> str:
         max_line_width=_WIDTH,
         separator=", " if array.dtype.kind == "b" else "  ",
     )
-    return text if bare else f"shape {list(array.shape)}, {number_kind(array)}\n{text}"
+    kind = "" if array.dtype.kind == "f" else f", {number_kind(array)}"
+    return text if bare else f"shape {list(array.shape)}{kind}\n{text}"
 
 
 def _shown_number(value: Any) -> str:
