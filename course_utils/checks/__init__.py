@@ -7,8 +7,8 @@
     checks.cost_at_double(4.0, measured=t)  # a number
 
 An exercise is an `Exercise`, `Choice` or `Quantity` (see exercise.py) that stands at the top level of one of the files
-in `ROOMS`, one file for each notebook; it needs no other registration. In a notebook's source it takes five cells, in
-this order, told by their tags:
+that `tasks` reads, one for each notebook; it needs no other registration. In a notebook's source it takes four cells,
+in this order, told by their tags:
 
     # %% [markdown] tags=["exercise"]
     # ### Exercise 1.2: Split into heads
@@ -38,7 +38,6 @@ version. A cell tagged `course-only` does not get into the student copy; each no
 `checks.keep_progress(False)  # the answers here are the course's own`.
 """
 
-import importlib
 import importlib.util
 from typing import TYPE_CHECKING
 
@@ -48,27 +47,23 @@ if TYPE_CHECKING:
     from course_utils.checks.exercise import Task
     from course_utils.checks.outcome import Outcome
 
-ROOMS = ("attention", "encoder", "reverse", "sets", "beyond")
-
 
 def tasks() -> "dict[str, Task]":
-    """All exercises by name, in the order of the files in `ROOMS` and of the lines in each.
+    """All exercises by name, in the order of the notebooks and of the lines in each file.
 
     Raises:
         ValueError: if two exercises have the same name, or one has that of a module of this package.
     """
+    from course_utils.checks import attention, beyond, encoder, reverse, sets
     from course_utils.checks.exercise import Choice, Exercise, Quantity
 
     found: dict[str, Task] = {}
-    for room in ROOMS:
-        if not _is_file(room):
-            continue
-        module = importlib.import_module(f"{__name__}.{room}")
-        for value in vars(module).values():
+    for room in (attention, encoder, reverse, sets, beyond):
+        for value in vars(room).values():
             if not isinstance(value, Exercise | Choice | Quantity):
                 continue
             if found.get(value.name, value) is not value or _is_file(value.name):
-                raise ValueError(f"the name {value.name!r} in checks/{room}.py is taken; give the exercise another")
+                raise ValueError(f"the name {value.name!r} in {room.__name__} is taken; give the exercise another")
             found[value.name] = value
     return found
 
