@@ -39,8 +39,8 @@ def commands(job: dict) -> str:
     return "\n".join(step.get("run", "") for step in job["steps"])
 
 
-def test_there_are_workflows_for_cpus_and_for_a_gpu():
-    assert [path.stem for path in WORKFLOWS] == ["ci", "gpu"]
+def test_there_are_workflows_for_cpus_for_a_gpu_and_for_links():
+    assert [path.stem for path in WORKFLOWS] == ["ci", "gpu", "links"]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,22 @@ def test_ci_has_three_systems_and_two_versions_of_python():
     assert "pytest --junitxml" in text
     assert "pytest --nbval notebooks" in text
     assert "--resolution lowest-direct" in commands(load("ci")["jobs"]["lowest-versions"])
+
+
+def test_the_site_is_built_looked_at_and_kept():
+    job = load("ci")["jobs"]["site"]
+    assert "python docs/site" in commands(job)
+    assert "pytest tests/site tests/interactive" in commands(job)
+    (upload,) = [step for step in job["steps"] if "upload-artifact" in step.get("uses", "")]
+    assert upload["if"] == "always()"
+    assert "docs/_build/screenshots" in upload["with"]["path"]
+
+
+def test_addresses_outside_are_asked_each_week():
+    workflow = load("links")
+    assert set(workflow["on"]) == {"schedule", "workflow_dispatch"}
+    (job,) = workflow["jobs"].values()
+    assert "python docs/site/external_links.py" in commands(job)
 
 
 def test_the_gpu_workflow_runs_each_week_by_hand_and_by_label():

@@ -6,6 +6,8 @@ screen readers, printed and copied like text, and works without JavaScript and f
 the site: `_static/math/`.
 """
 
+import re
+
 from docutils import nodes
 from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
@@ -13,7 +15,7 @@ from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
 logger = logging.getLogger(__name__)
-_JOINER = "&#x2060;"
+_OPENS, _CLOSES = re.compile(r"[(\[“‘\"']+$"), re.compile(r"^[^\w\s(\[“‘&<>]+")
 _converter = LatexToMathML()
 
 
@@ -31,13 +33,20 @@ def to_mathml(latex: str, block: bool) -> str:
 
 
 def _visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
-    siblings, place = node.parent.children, node.parent.index(node)
-    before = siblings[place - 1].astext()[-1:] if place else ""
-    after = siblings[place + 1].astext()[:1] if place + 1 < len(siblings) else ""
-    # A line may break beside a formula, but not before the full stop that follows it.
-    ends = [_JOINER if text.strip() else "" for text in (before, after)]
-    translator.body.append(f'{ends[0]}<span class="math">{_converted(node, block=False)}</span>{ends[1]}')
+    before, after = (node.get(side, "") for side in ("before", "after"))
+    translator.body.append(f'<span class="math">{before}{_converted(node, block=False)}{after}</span>')
     raise nodes.SkipNode
+
+
+def _keep_punctuation(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Take the marks beside a formula into its box, where no line breaks: else one may begin with a full stop."""
+    for formula in list(doctree.findall(nodes.math)):
+        for side, place, pattern in (("before", -1, _OPENS), ("after", 1, _CLOSES)):
+            position = formula.parent.index(formula) + place
+            text = formula.parent[position] if 0 <= position < len(formula.parent) else None
+            if isinstance(text, nodes.Text) and (marks := pattern.search(text)):
+                formula[side] = marks[0]
+                formula.parent[position] = nodes.Text(pattern.sub("", text))
 
 
 def _visit_block(translator: HTML5Translator, node: nodes.math_block) -> None:
@@ -59,4 +68,5 @@ def _converted(node: nodes.Element, block: bool) -> str:
 def setup(app: Sphinx) -> dict[str, object]:
     """Register the renderer under the name `mathml`."""
     app.add_html_math_renderer("mathml", (_visit_inline, None), (_visit_block, None))
+    app.connect("doctree-resolved", _keep_punctuation)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
