@@ -1,0 +1,770 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,jupyter,-all
+#     notebook_metadata_filter: kernelspec,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Beyond the encoder
+#
+# **What you will build.**
+# You build the other half of the Transformer, a decoder, and it learns to add numbers, writing the sum digit by digit.
+# You give it a memory, so that it need not read its own text again for each digit, and measure what that saves.
+# Then you measure three things that are often only told: which positions hold on longer sequences than those of training, what cheaper kinds of attention cost and lose, and how much an attention map explains.
+#
+# **What you need to know.**
+# Notebooks 01 to 03: attention and its masks, the encoder, positions, and how the course trains a model.
+#
+# **How long it takes.**
+# Reading takes about 60 minutes.
+# Running it takes about half a minute on a laptop.
+# The full profile, which trains longer and measures each question over three seeds, takes some minutes on a laptop; a GPU would not help much with models this small.
+#
+# **Notation.**
+#
+# | symbol | meaning |
+# | --- | --- |
+# | $B$ | number of sequences in a batch |
+# | $T$, $T_s$ | length of the sequence that is written, and of the source that is read |
+# | $D$ | width of a token's vector; $H$ heads share it, each of width $d = D / H$ |
+# | $L$ | number of decoder blocks |
+# | $M$ | memory $[T_s, D]$: what the encoder makes of the source |
+# | $y_t$ | token $t$ of the target, from 0 |
+
+# %% tags=["parameters"]
+from typing import Optional
+
+profile: str = (
+    "quick"  # one of: quick, full; full trains longer and measures over three seeds
+)
+max_epochs: Optional[int] = None  # of the addition model; None: as the profile says
+seed: int = 42  # of the data, the initial weights and the order of the batches
+
+# %%
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from course_utils import plotting
+from course_utils.addition import RECIPES, AdditionDataset, addition_loaders, train_addition
+from course_utils.attention import MultiheadAttention, regroup_per_head, scaled_dot_product
+from course_utils.causal_attention import CausalAttention, causal_mask
+from course_utils.cross_attention import CrossAttention
+from course_utils.decoder import DecoderBlock
+from course_utils.efficient_attention import linear_attention, window_attention
+from course_utils.experiments import (
+    addition_order,
+    beyond_length,
+    cache_speed,
+    efficient_accuracy,
+    efficient_cost,
+    head_ablation,
+)
+from course_utils.experiments.power_law import exponent
+from course_utils.results import record
+from course_utils.rotary import RotaryEncoding
+from course_utils.seq2seq import shift_right
+from course_utils.training import History
+
+torch.manual_seed(seed)
+generator = torch.Generator().manual_seed(
+    seed
+)  # on the CPU: the same with and without a GPU
+seeds = {"quick": [seed], "full": [seed, seed + 1, seed + 2]}[
+    profile
+]  # of what is measured anew
+
+# %% [markdown]
+# ## No look into the future
+#
+# An encoder reads a sequence that is there.
+# A **decoder** writes one: given the tokens $y_0, \dots, y_{t-1}$, it says what $y_t$ should be, and the token it chooses becomes part of what it reads next.
+# A model that works like this is called *autoregressive*.
+#
+# So the output at a position must not depend on any later token, which is not there yet when it counts.
+# In a Transformer only attention moves information between positions, so only attention needs the rule: query $i$ may attend to the keys $0$ to $i$.
+# That is the **causal mask** of notebook 01, a lower triangle.
+#
+# **Claim.** Under a causal mask, a change of later tokens changes no earlier output, not even in the last bit.
+# It would be refuted by a single earlier number that differs.
+
+# %%
+causal = CausalAttention(input_dim=16, embed_dim=16, num_heads=4)
+plain = MultiheadAttention(input_dim=16, embed_dim=16, num_heads=4)
+plain.load_state_dict(causal.state_dict())  # the same weights, without the mask
+
+x = torch.randn(1, 8, 16, generator=generator)  # [B, T, D]
+changed = x.clone()
+changed[:, 5:] += torch.randn(1, 3, 16, generator=generator)  # other tokens from place 5 on
+
+
+def earlier_outputs_changed(layer):
+    """How many of the first five outputs differ when the last three tokens are changed."""
+    with torch.no_grad():
+        same = (layer(x) == layer(changed)).all(dim=-1)[0]  # [T]
+    return (~same[:5]).sum()
+
+
+record("earlier_outputs_changed", earlier_outputs_changed(causal))
+record("earlier_outputs_changed_without_mask", earlier_outputs_changed(plain))
+
+# The library's layer is the layer of notebook 01 with this mask.
+torch.testing.assert_close(causal(x), plain(x, causal_mask(8, 8)))
+
+# One pass over all tokens gives what a pass over each beginning would give.
+for t in range(8):
+    torch.testing.assert_close(causal(x)[:, t], causal(x[:, : t + 1])[:, t])
+
+# %% [markdown]
+# With the mask no earlier output changes; without it all five do.
+#
+# The last lines show why this matters for training.
+# One pass over a sequence of $T$ tokens gives the outputs of $T$ beginnings at once, so a decoder learns from all its positions in a single step.
+# A recurrent network has to go through them one by one.
+
+# %% [markdown]
+# ## Attention to another sequence
+#
+# To add two numbers, the decoder has to look at them.
+# In **cross-attention** the queries come from the decoder's tokens, and the keys and values from the encoder's output $M$, the *memory*:
+#
+# $$\text{Cross}(X, M) = \text{Attention}(X W^Q,\; M W^K,\; M W^V)\, W^O$$
+#
+# Here $X$ is $[T, D]$ and $M$ is $[T_s, D]$; all four matrices are $[D, D]$, and a map of weights is $[T, T_s]$, which need not be square.
+# There is no causal mask: the whole source is there from the beginning.
+#
+# A decoder block then has three parts in place of two, each with a residual connection and a layer norm ([Vaswani et al., 2017](#Sources), section 3.1): causal self-attention, cross-attention, and the feed-forward network.
+
+
+# %%
+def cross_attention_by_hand(x, memory, layer):
+    """Attention of x [B, T, D] to a memory [B, Ts, D], one head at a time."""
+    q, k, v = layer.q_proj(x), layer.k_proj(memory), layer.v_proj(memory)
+    heads = zip(*(each.chunk(layer.num_heads, dim=-1) for each in (q, k, v)), strict=True)
+    found = [scaled_dot_product(*head)[0] for head in heads]  # H times [B, T, D / H]
+    return layer.o_proj(torch.cat(found, dim=-1))
+
+
+def decoder_block_by_hand(x, memory, block):
+    """Post-norm decoder block, with the weights of a DecoderBlock."""
+    x = block.norm1(x + block.self_attn(x))
+    x = block.norm2(x + cross_attention_by_hand(x, memory, block.cross_attn))
+    return block.norm3(x + block.linear_net(x))
+
+
+def copy_attention(theirs, ours):
+    """Give our cross-attention the weights of an nn.MultiheadAttention."""
+    for name in ("weight", "bias"):
+        packed = getattr(theirs, f"in_proj_{name}").detach()
+        parts = (ours.q_proj, ours.k_proj, ours.v_proj)
+        for part, rows in zip(parts, packed.chunk(3), strict=True):
+            getattr(part, name).data.copy_(rows)
+    ours.o_proj.load_state_dict(theirs.out_proj.state_dict())
+
+
+def copy_from_pytorch(theirs, ours):
+    """Give a DecoderBlock the weights of an nn.TransformerDecoderLayer."""
+    for name in ("weight", "bias"):
+        packed = getattr(theirs.self_attn, f"in_proj_{name}").detach()
+        regrouped = regroup_per_head(packed, ours.self_attn.num_heads)
+        getattr(ours.self_attn.qkv_proj, name).data.copy_(regrouped)
+    ours.self_attn.o_proj.load_state_dict(theirs.self_attn.out_proj.state_dict())
+    copy_attention(theirs.multihead_attn, ours.cross_attn)
+    ours.linear_net[0].load_state_dict(theirs.linear1.state_dict())
+    ours.linear_net[3].load_state_dict(theirs.linear2.state_dict())
+    for norm in ("norm1", "norm2", "norm3"):
+        getattr(ours, norm).load_state_dict(getattr(theirs, norm).state_dict())
+
+
+x = torch.randn(2, 5, 64, generator=generator)  # [B, T, D]
+memory = torch.randn(2, 7, 64, generator=generator)  # [B, Ts, D]
+cross = CrossAttention(input_dim=64, memory_dim=64, embed_dim=64, num_heads=4)
+with torch.no_grad():
+    torch.testing.assert_close(cross_attention_by_hand(x, memory, cross), cross(x, memory))
+
+for norm_first in (False, True):
+    theirs = nn.TransformerDecoderLayer(
+        64, 4, 128, dropout=0.0, batch_first=True, norm_first=norm_first
+    )
+    ours = DecoderBlock(64, 4, 128, norm_first=norm_first)
+    copy_from_pytorch(theirs, ours)
+    with torch.no_grad():
+        future = ~causal_mask(5, 5)  # PyTorch's True means: may not attend
+        torch.testing.assert_close(ours(x, memory), theirs(x, memory, tgt_mask=future))
+        if not norm_first:
+            torch.testing.assert_close(
+                decoder_block_by_hand(x, memory, ours), ours(x, memory)
+            )
+    print(f"norm_first={norm_first}: equal to PyTorch's layer")
+
+# %% [markdown]
+# ## A task to write: addition
+#
+# The source holds the digits of two numbers of three digits each.
+# The target is their sum, four digits with leading zeros, written from the last digit to the first, as you do it on paper.
+# Each digit then follows from two digits and a carry.
+#
+# ### Teacher forcing
+#
+# The decoder is given the target shifted right by one place, behind a **start token** that says "nothing is written yet".
+# At position $t$ it has then read $y_0, \dots, y_{t-1}$, and its output is compared with $y_t$.
+# It reads the *right* digits even where it would have written wrong ones, which is called **teacher forcing**.
+# Two mistakes are easy to make here: without the shift the model reads the very token it is to predict, and without the causal mask it reads the next one from its neighbour.
+# Both give a perfect loss and a useless model.
+
+# %%
+example = AdditionDataset(torch.tensor([358_067]))  # 358 and 067
+source, target = (each[None] for each in example[0])  # [1, 6] and [1, 4]
+print("source            ", source[0].tolist())
+print("target            ", target[0].tolist())
+print("the decoder reads ", shift_right(target, start_token=10)[0].tolist())
+
+# %% [markdown]
+# The loss is the cross-entropy of the next token, averaged over all positions of the target.
+# The accuracy below is stricter: a sum counts as right if the model **writes** all its digits right, reading its own.
+# The pairs of numbers that are tested occur neither in training nor in validation.
+
+# %% tags=["nbval-ignore-output"]
+recipe = RECIPES[profile]
+history = History()
+model, accuracy = train_addition(
+    profile=profile, max_epochs=max_epochs, seed=seed, callbacks=[history]
+)
+print(dict(recipe.model), "batches of", recipe.batch_size)
+
+# %% tags=["trained"]
+record("addition_test_acc", accuracy["test_acc"])
+plotting.show(
+    plotting.learning_curves(
+        history.train_loss,
+        history.learning_rate,
+        history.val_step,
+        history.val_acc,
+        loss_unit="nats a digit",
+    ),
+    alt="Three panels against the optimizer step. The loss of the addition model stays on a "
+    "plateau and then falls. The learning rate climbs and decays. The share of sums "
+    "that are written without a mistake rises from near 0 to near 1.",
+)
+
+# %% tags=["trained"]
+test_set = addition_loaders(profile, seed=seed).test.dataset
+source, target = test_set.source, test_set.target  # [N, 6] and [N, 4]
+with torch.no_grad():
+    forced = model(source, target).argmax(dim=-1)  # [N, 4]: reading the right digits
+written, logits = model.generate(source, length=4)  # reading its own
+for row in range(3):
+    a, b = source[row, :3].tolist(), source[row, 3:].tolist()
+    print(a, "+", b, "->", written[row].tolist(), "right:", target[row].tolist())
+right_forced = (forced == target).all(dim=1)
+right_written = (written == target).all(dim=1)
+print("right under teacher forcing, and when writing, are the same sums:")
+print(torch.equal(right_forced, right_written))
+
+# %% [markdown]
+# A sum is right in writing exactly if it is right under teacher forcing.
+# That is no coincidence: as long as the model has made no mistake, it has read the same digits in both.
+# The two differ only **after** a mistake, and a model that was always taught with right digits has never seen one.
+# What happens then?
+#
+# **Question.** If the first digit it reads is wrong, does it still get the second right?
+# If it works out the carry from the source alone, a wrong digit costs nothing; if it reads the carry off the written digit, it costs a lot.
+
+# %% tags=["trained"]
+wrong_first = target.clone()
+wrong_first[:, 0] = (target[:, 0] + 5) % 10  # as if it had written another last digit
+with torch.no_grad():
+    second = model(source, wrong_first).argmax(dim=-1)[:, 1]  # [N]
+record("second_digit_acc", (forced[:, 1] == target[:, 1]).float().mean())
+record("second_digit_acc_after_mistake", (second == target[:, 1]).float().mean())
+
+# %% [markdown]
+# The two numbers say how far this model relies on what it has written.
+# A loss tells nothing of it, since under teacher forcing the digit before is never wrong.
+# What this does not show: how often it matters. Here mistakes are rare, in long texts they are not.
+
+# %% tags=["trained"]
+source, target = (each[None] for each in example[0])
+_, on_source = model.get_attention_maps(source, target)  # for each block [1, H, T, Ts]
+plotting.show(
+    plotting.attention_maps(
+        [block[0] for block in on_source],
+        queries=[f"writes {digit}" for digit in target[0].tolist()],
+        keys=[f"{name}{power}" for name in "ab" for power in (100, 10, 1)],
+    ),
+    alt="Cross-attention maps of the heads of the addition model for one sum: the four "
+    "digits to be written against the six digits of the two numbers. When it writes the "
+    "ones, weight lies on the ones of both numbers; for the tens on the tens; and so on.",
+)
+
+# %% [markdown]
+# Each row is a digit to be written, each column a digit of the source, by its place value.
+# The weight moves from the ones to the hundreds as the model writes.
+#
+# ### Does the order of writing matter?
+#
+# **Claim.** A sum is easier to write from its last digit to its first than as it is read.
+# As it is read, the first digit already depends on all carries, and the decoder cannot take it back.
+# [Lee et al. (2023)](#Sources) find this for models without an encoder.
+# It would be refuted by models that learn as fast the other way.
+#
+# The committed measurement trains both ways with three seeds each, by the quick recipe.
+# Your own run above is one more of the first kind.
+
+# %% tags=["trained"]
+order = addition_order.recorded()["measured"]
+plotting.show(
+    plotting.curves_with_spread(
+        order["last digit first"][0]["val_step"],
+        {name: [run["val_acc"] for run in runs] for name, runs in order.items()},
+        xlabel="optimizer step",
+        ylabel="sums written without a mistake",
+        markers=True,
+    ),
+    alt="Share of right sums against the optimizer step, for both orders of writing: the "
+    "median of three seeds on a band from the smallest to the largest.",
+)
+middle = 2  # the third validation of five
+for name, runs in order.items():
+    print(
+        f"{name}, step {runs[0]['val_step'][middle]}:", [r["val_acc"][middle] for r in runs]
+    )
+    print(f"{name}, test at the end:", [run["test_acc"] for run in runs])
+record("last_first_worst", min(run["val_acc"][middle] for run in order["last digit first"]))
+record("as_read_best", max(run["val_acc"][middle] for run in order["as it is read"]))
+record("as_read_test_acc", min(run["test_acc"] for run in order["as it is read"]))
+
+# %% [markdown]
+# The claim holds in its direction: half-way through, the worst run of the one kind is ahead of the best run of the other.
+# The difference is small, though, and at the end both kinds are nearly always right.
+# The usual telling, that a model hardly learns to add as it is read, comes from decoders that have no encoder.
+# Here the encoder has read both numbers to the end before the first digit is written, so it can work out the carries beforehand.
+# What this does not show: longer numbers, with longer chains of carries.
+
+# %% [markdown]
+# ## The key-value cache
+#
+# To write token $t$, the decoder so far reads all $t$ tokens before it, and works out keys and values that it has worked out before: causal attention never changes the past.
+# So keep them.
+# A **key-value cache** holds the keys and values of each layer; a new token makes its own query, key and value, adds the last two to the cache, and attends to all that is there.
+# Queries are not kept, since each is used once.
+# The keys and values of the memory $M$ are worked out once and stay.
+#
+# Per token, without a cache: $O(T \cdot D^2 + T^2 \cdot D)$. With it: $O(D^2 + T \cdot D)$.
+#
+# First, the result must be the same.
+
+# %% tags=["trained"]
+without_cache, logits_without = model.generate(test_set.source, length=4, use_cache=False)
+torch.testing.assert_close(logits, logits_without, rtol=1e-4, atol=1e-4)
+print("same digits:", torch.equal(written, without_cache))
+
+# %% [markdown]
+# **Claim.** With a cache the time of a token grows more slowly with the length of the text than without.
+# It would be refuted by exponents that are equal.
+#
+# The measurement takes an untrained decoder of width 64 with two blocks, since time does not depend on what a model has learned.
+# It times one more token after $T$ tokens, as processor time of one thread, the shortest of several repeats.
+
+# %% tags=["nbval-ignore-output"]
+speed = cache_speed.cache_speed()
+lengths = cache_speed.LENGTHS
+long = 3  # exponents are fitted from this length on; below it, overhead hides the growth
+exponents = {
+    name: exponent(lengths[long:], speed[name][long:]) for name in ("without", "with")
+}
+time_of_token = {f"{name} cache": speed[name] for name in ("without", "with")}
+plotting.show(
+    plotting.growth(
+        lengths,
+        {"time of the next token (s)": time_of_token},
+        xlabel="tokens written so far, T",
+        symbol="T",
+        exponents={
+            "time of the next token (s)": {
+                f"{name} cache": value for name, value in exponents.items()
+            }
+        },
+        fitted_from=lengths[long],
+    ),
+    alt="Time of the next token against the number of tokens written so far, on logarithmic "
+    "axes. Without the cache it grows faster than in proportion to the length; with the "
+    "cache it hardly grows.",
+)
+record("token_exponent_without_cache", exponents["without"])
+record("token_exponent_with_cache", exponents["with"])
+record("cache_speed_ratio", speed["without"][-1] / speed["with"][-1])
+print(f"at T = {lengths[-1]}: {speed['without'][-1] / speed['with'][-1]:.0f} times as fast")
+
+# %% [markdown]
+# With the cache the time is nearly flat at these lengths: one query against a few thousand keys costs less than the overhead of calling the layers.
+# For much longer texts it too would grow in proportion to $T$.
+#
+# The price is memory.
+# The cache holds two vectors of width $D$ for each token and block: $2 \cdot L \cdot T \cdot D$ numbers.
+# The next cell compares that with what was kept, and works it out for a model of a size that is in use.
+
+# %%
+kept = speed["bytes"][-1]
+by_formula = 2 * 2 * lengths[-1] * 64 * 4  # keys and values, L, T, D, bytes of a float32
+record("cache_bytes_over_formula", kept / by_formula)
+large = 2 * 32 * 8192 * 4096 * 2  # L = 32, T = 8192, D = 4096, two bytes a number
+print(f"here, for {lengths[-1]} tokens: {kept / 2**20:.1f} MiB")
+print(f"32 blocks of width 4096, 8192 tokens, half precision: {large / 2**30:.0f} GiB")
+print(f"the same with one key and value for all 32 heads: {large / 32 / 2**20:.0f} MiB")
+
+# %% [markdown]
+# The cache of one long text can outgrow the memory that is left beside the weights.
+# [Shazeer (2019)](#Sources) lets all heads share one key and one value, which divides it by $H$; what that costs in accuracy is not measured here.
+
+# %% [markdown]
+# ## Positions on longer sequences
+#
+# You know two ways to tell a Transformer where a token stands: sinusoids that are added (notebook 02), and vectors that are learned, one for each position, as the addition model has them.
+# A third way turns instead of adding.
+#
+# **Rotary positions** ([Su et al., 2021](#Sources)) split each query and key of width $d$ into pairs of numbers.
+# The pair $i$ of the token at position $p$ is turned by the angle $p \cdot \theta_i$ with $\theta_i = 10000^{-2i/d}$, the angles of notebook 02.
+# Read a pair as a complex number $z$, and the turn is a product: $z \mapsto z\, e^{\mathrm{i} p \theta_i}$.
+# The score of a query at $p$ with a key at $r$ then holds the products $z_q\, \overline{z_k}\, e^{\mathrm{i}(p - r)\theta_i}$.
+# Only the difference $p - r$ is left.
+# Values are not turned, and nothing is added to the tokens.
+
+
+# %%
+def turn_by_hand(x):
+    """Rotary positions for x [T, d], with complex numbers."""
+    length, width = x.shape
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))  # [T, d / 2]
+    theta = 10000 ** (-torch.arange(0, width, 2) / width)  # [d / 2]
+    angle = torch.arange(length)[:, None] * theta  # [T, d / 2]
+    turned = pairs * torch.polar(torch.ones_like(angle), angle)
+    return torch.view_as_real(turned).flatten(-2)
+
+
+x = torch.randn(40, 16, generator=generator)
+rotary = RotaryEncoding(16)
+torch.testing.assert_close(turn_by_hand(x), rotary(x), rtol=1e-4, atol=1e-4)
+
+# The same query and the same key at all places: do their scores depend on the distance only?
+query, key = torch.randn(2, 1, 16, generator=generator)
+scores = rotary(query.expand(40, -1)) @ rotary(key.expand(40, -1)).T  # [40, 40]
+uneven = max(scores.diagonal(k).std(correction=0).item() for k in range(-38, 39))
+print("scores along each diagonal equal to rounding:", uneven < 1e-4)
+lengths_kept = rotary(x).norm(dim=-1) / x.norm(dim=-1)
+print("lengths of the vectors unchanged:", torch.allclose(lengths_kept, torch.ones(40)))
+
+# %% [markdown]
+# A score depends on the distance alone, by construction and not by training.
+# Does the model then work on sequences that are longer than any it has seen?
+#
+# **Claim.** Beyond the length of training, rotary positions carry further than sinusoidal ones, and learned ones do not carry at all.
+#
+# The task needs nothing but distance: name the digit before each digit.
+# A Transformer with one layer and two heads is trained on sequences of 2 to 16 digits and tested on the last four digits of sequences of up to 64.
+# A learned vector of a position beyond 16 exists, but no gradient has ever reached it: it is as random as on the first day.
+# The claim would be refuted by an accuracy beyond 16 that is no better with rotary positions than with sinusoidal ones, or better than guessing with learned ones.
+# The committed result holds three seeds of each kind.
+
+# %% tags=["trained"]
+beyond = beyond_length.recorded()["measured"]
+test_lengths = beyond["lengths"]
+plotting.show(
+    plotting.curves_with_spread(
+        test_lengths,
+        beyond["accuracy"],
+        xlabel="length of the tested sequence (trained on 2 to 16)",
+        ylabel="accuracy on the last four digits",
+        markers=True,
+        reference=(1 / beyond_length.DIGITS, "guessing"),
+        legend_beside=True,
+    ),
+    alt="Accuracy against the length of the tested sequence, for learned, sinusoidal and "
+    "rotary positions, for rotary ones with keys no farther than in training, and for "
+    "none; median and range of three seeds. Up to 16 all but the last are perfect. "
+    "Beyond, the learned ones fall to guessing at once, the sinusoidal ones more slowly, "
+    "the rotary ones more slowly still; with near keys only they stay high.",
+)
+twice = test_lengths.index(32)
+for kind, runs in beyond["accuracy"].items():
+    print(f"{kind:<24} at 32 digits:", [f"{run[twice]:.2f}" for run in runs])
+measured_now = [beyond_length.accuracy_by_length("rotary", each)[twice] for each in seeds]
+record("rotary_acc_at_32", sum(measured_now) / len(seeds))
+for kind in ("learned", "sinusoidal", "rotary"):
+    runs = beyond["accuracy"][kind]
+    record(f"{kind}_acc_at_32_committed", sum(run[twice] for run in runs) / len(runs))
+near = beyond["accuracy"][beyond_length.NEAR]
+record("near_keys_acc_at_64_committed", sum(run[-1] for run in near) / len(near))
+
+# %% [markdown]
+# Learned positions fall to guessing, or nearly, with the first places that were not trained: their vectors say nothing.
+#
+# Sinusoidal positions fade.
+# Notebook 02 showed that a step of $k$ places is the same rotation everywhere, so a model *could* have learned "one place back" for all positions.
+# But the encoding is added to the token and goes through learned projections, which were fitted to the places they saw; nothing makes the scores depend on the distance alone.
+#
+# Rotary positions carry further, and yet they do not stay perfect.
+# The score for "one place back" is right everywhere, so what goes wrong?
+# In a longer sequence a query also meets keys at distances that training never showed, and some of those happen to get high scores.
+# The fourth curve tests this explanation: it takes models with rotary positions, trained in the same way, and hides at the test all keys that are more than 15 places away.
+# They then make hardly a mistake at four times the length, as the last number records.
+#
+# So the claim holds, with a limit that is often left out: rotary positions make scores a function of distance, and a model knows that function only for distances it was trained on.
+# Other schemes make distant scores small by construction ([Press et al., 2022](#Sources)).
+# What this does not show: tasks in which the answer itself lies farther away than in training. There, hiding distant keys cannot help.
+
+# %% [markdown]
+# ## Attention that is cheaper
+#
+# Full attention compares each query with each key, $T^2$ scores.
+# Two ideas avoid that.
+#
+# **A window.** Each query sees the keys at most $w$ places away ([Beltagy et al., 2020](#Sources)): $T \cdot (2w + 1)$ scores.
+# What stands farther away is out of reach of one layer, and within reach of several.
+#
+# **Linear attention** ([Katharopoulos et al., 2020](#Sources)) changes the weights.
+# In place of $e^{q \cdot k / \sqrt{d}}$ it takes $\phi(q) \cdot \phi(k)$, with a function $\phi$ that makes all numbers positive, here $\phi(x) = \text{elu}(x) + 1$.
+# The sum over the keys can then be taken before the query is known:
+#
+# $$\frac{\sum_j \left(\phi(q)\cdot\phi(k_j)\right) v_j}{\sum_j \phi(q)\cdot\phi(k_j)} = \frac{\phi(q)^\top \left(\sum_j \phi(k_j)\, v_j^\top\right)}{\phi(q)^\top \sum_j \phi(k_j)}$$
+#
+# On the right, the bracket is one matrix $[d, d]$ for all queries.
+# Under a causal mask it is a sum up to the query's place: it grows token by token, like the state of a recurrent network, and it does not become larger with the text, as the key-value cache does.
+
+
+# %%
+def linear_attention_by_hand(q, k, v):
+    """The left side of the formula, with all T x T weights."""
+    weights = (F.elu(q) + 1) @ (F.elu(k) + 1).transpose(-2, -1)  # [T, T]
+    return weights / weights.sum(dim=-1, keepdim=True) @ v
+
+
+q, k, v = torch.randn(3, 20, 8, generator=generator)
+torch.testing.assert_close(linear_attention_by_hand(q, k, v), linear_attention(q, k, v))
+
+place = torch.arange(20)
+band = (place[:, None] - place).abs() <= 3  # [T, T]: at most three places away
+torch.testing.assert_close(
+    scaled_dot_product(q, k, v, band)[0], window_attention(q, k, v, radius=3)
+)
+print("both equal the explicit formula")
+
+# %% [markdown]
+# **Claim.** Time and memory grow with $T^2$ for full attention, and with $T$ for the other two.
+# It would be refuted by other exponents.
+# Memory is counted exactly, as the most that PyTorch holds at one time; time is processor time of one thread, for a single head of width 32 and a window of 16 places to either side.
+# Fused full attention is measured as well: the same values, from a kernel that never keeps the matrix.
+
+# %% tags=["nbval-ignore-output"]
+lengths = efficient_cost.LENGTHS
+cost = efficient_cost.efficient_cost()
+panels, fitted = {}, {}
+for what, label in [("seconds", "time (s)"), ("bytes", "memory at the peak (bytes)")]:
+    panels[label] = {name: each[what] for name, each in cost.items()}
+    fitted[label] = {
+        name: exponent(lengths[long:], curve[long:])
+        for name, curve in panels[label].items()
+    }
+    for name in ("full", "linear", "window"):
+        record(f"{name}_{what}_exponent", fitted[label][name])
+plotting.show(
+    plotting.growth(
+        lengths,
+        panels,
+        xlabel="sequence length T",
+        symbol="T",
+        exponents=fitted,
+        fitted_from=lengths[long],
+    ),
+    alt="Time and memory against length on logarithmic axes, for full attention, fused full "
+    "attention, linear attention and a window. The time of both full ones rises about "
+    "twice as steeply as that of the others; in memory only the explicit full one does.",
+)
+
+# %% [markdown]
+# In time, both full ones are quadratic; the exponent of the explicit one comes out higher still where its matrix no longer fits into the fast memory of the processor.
+# In memory only the explicit one is: the fused kernel computes the same numbers piece by piece.
+# So memory alone is no reason to give up full attention; time is.
+# For short sequences full attention is as fast or faster, since a matrix product is what a processor does best; the curves show where that changes.
+#
+# **Question.** What do the cheaper ones lose?
+# The same model, with one layer and one head, learns two tasks with each kind of attention in the same number of steps.
+# To reverse a sequence of 16 digits, it must reach up to 15 places; to name the digit before, one.
+# The window has two places to either side.
+
+# %% tags=["trained"]
+loss_of_cheap = efficient_accuracy.recorded()["measured"]
+plotting.show(
+    plotting.intervals(
+        {
+            task: {
+                kind: (sum(runs) / len(runs), min(runs), max(runs))
+                for kind, runs in kinds.items()
+            }
+            for task, kinds in loss_of_cheap.items()
+        },
+        xlabel="share of right digits, mean and range over three seeds",
+    ),
+    alt="Accuracy of full, linear and windowed attention on the two tasks, with the range "
+    "over three seeds. Full attention is always right. "
+    "The window is far behind in reversing and a little behind in naming the digit "
+    "before. Linear attention is between them in reversing.",
+)
+for task in efficient_accuracy.TASKS:
+    ceiling = efficient_accuracy.window_ceiling(task)
+    print(f"{task}: the most that one layer with this window can reach is {ceiling:.3f}")
+now = [efficient_accuracy.accuracy_of("linear", "reverse", each) for each in seeds]
+record("linear_reverse_acc", sum(now) / len(now))
+for kind in efficient_accuracy.KINDS:
+    runs = loss_of_cheap["reverse"][kind]
+    record(f"{kind}_reverse_acc_committed", sum(runs) / len(runs))
+
+# %% [markdown]
+# Full attention solves both tasks.
+#
+# The window reaches just what it can: where the answer lies inside it, it is right, and elsewhere it guesses.
+# In the second task only the first digit is out of reach, whose answer is the last one.
+#
+# Linear attention loses on both, and more on the one that needs to look far.
+# Nothing is out of its reach, but it cannot look as sharply: without the exponential, a weight is a product of $d$ positive numbers each, and for one key to stand out among sixteen the vectors must be nearly orthogonal.
+# What this does not show: that it could not learn more in more steps, with more heads, or with another $\phi$; and it says nothing about language, where much of what matters is near.
+
+# %% [markdown]
+# ## What an attention map explains
+#
+# A map shows where a head looks.
+# It is tempting to read it as what the model *uses*.
+# [Jain & Wallace (2019)](#Sources) argue against that, and [Wiegreffe & Pinter (2019)](#Sources) answer that it depends on what one calls an explanation.
+# Here you can put it to a test: take a head away, and see what it costs.
+#
+# **Question.** Does a head that attends to where the answer stands matter more than one that does not?
+#
+# A model with two layers of four heads learns to reverse sequences, so the answer of query $p$ stands at the mirrored position $T - 1 - p$.
+# For each head the measurement takes its mean weight on the mirrored position, and two losses of accuracy:
+#
+# - **switched off**: all its weights are 0, and it gives nothing;
+# - **even**: it gives each position the same weight $1/T$. This takes away where the head looks, and leaves it the mean of its values.
+#
+# If the map told importance, heads with more weight would cost more, and the rank correlation of weight and loss over the heads would be near 1.
+# The committed result holds five models from five seeds; one more is trained here.
+
+# %% tags=["trained"]
+results = [
+    head_ablation.attention_and_damage(head_ablation.trained(each), each) for each in seeds
+]
+one = results[0]
+print("accuracy lost, of the model trained here:")
+print(f"{'layer':>6} {'head':>5} {'weight':>8} {'off':>8} {'even':>8}")
+rows = zip(one["weight"], one["off"], one["even"], strict=True)
+for number, (weight, off, even) in enumerate(rows):
+    layer, head = divmod(number, head_ablation.HEADS)
+    print(f"{layer + 1:>6} {head + 1:>5} {weight:>8.2f} {off:>8.3f} {even:>8.3f}")
+for layer in range(head_ablation.LAYERS):
+    off, even = one["layer_off"][layer], one["layer_even"][layer]
+    print(f"{layer + 1:>6} {'all':>5} {'':>8} {off:>8.3f} {even:>8.3f}")
+record("ablated_model_acc", min(each["accuracy"] for each in results))
+record("first_layer_even", max(each["layer_even"][0] for each in results))
+record("last_layer_even", min(each["layer_even"][1] for each in results))
+
+# %% tags=["trained"]
+committed = head_ablation.recorded()["measured"]
+every_head = {
+    name: torch.tensor(
+        [run[name] for run in committed]
+    ).flatten()  # [seeds · layers · heads]
+    for name in ("weight", "off", "even")
+}
+plotting.show(
+    plotting.scatter(
+        {
+            "switched off": (every_head["weight"], every_head["off"]),
+            "attending evenly": (every_head["weight"], every_head["even"]),
+        },
+        xlabel="mean weight of the head on the mirrored position",
+        ylabel="accuracy lost",
+    ),
+    alt="Each head of five models as two points: its weight on the mirrored position against "
+    "the accuracy lost when it is switched off, and when it attends evenly. Heads with "
+    "weights near even cost nothing when they attend evenly, but some cost much when "
+    "switched off. Heads with weights near 1 mostly cost little either way.",
+)
+for edit in ("off", "even"):
+    correlations = [run[f"rank_correlation_{edit}"] for run in committed]
+    print(
+        f"rank correlation of weight and loss, {edit}:", [f"{c:.2f}" for c in correlations]
+    )
+    record(f"rank_correlation_{edit}_committed", sum(correlations) / len(correlations))
+attending = every_head["weight"] > 0.5
+print(f"heads with more than half of their weight on the answer: {attending.sum()}")
+free = every_head["even"][attending] < 0.005
+print(f"of these, heads that cost less than 0.5 points when even: {free.sum()}")
+record("attending_heads_that_cost_nothing", free.float().mean())
+record("largest_loss_of_an_attending_head", every_head["even"][attending].max())
+record(
+    "largest_loss_off_of_a_head_that_attends_elsewhere", every_head["off"][~attending].max()
+)
+
+# %% [markdown]
+# Read the table and the figure from both sides.
+#
+# **Heads that attend and do not matter.**
+# In the second layer nearly all heads look at the answer with nearly all their weight, and many of them can be made to look anywhere at no cost.
+# All four together are needed: without their maps the model guesses.
+# They do the same work, and any one of them is spare.
+# Their maps are right about *what* the layer does, and say nothing about what a single head is worth.
+# [Michel et al. (2019)](#Sources) find the same in models for translation: most heads can be removed one at a time.
+#
+# **Heads that do not attend and seem to matter.**
+# In the first layer no head looks at the answer, and yet switching some of them off costs a lot.
+# But when the same heads attend evenly, next to nothing is lost, even with the whole layer at once.
+# So it is not where they look that matters.
+# A head that attends evenly gives every query the same vector, and that is enough: the rest of the model was trained with such an offset, and misses it when it is zero.
+# Had you only switched heads off, you would have called them important.
+#
+# Thus the answer depends on the question.
+# With heads switched off, weight hardly ranks them.
+# With even attention it ranks them better, mostly since it tells the layer that looks from the layer that does not.
+# What this does not show: models in which each head has work of its own, and longer chains of layers, where a weight on a position is a weight on a mixture of tokens.
+
+# %% [markdown]
+# ## Recap
+#
+# - A causal mask keeps later tokens out of earlier outputs, to the bit, so a decoder learns from all positions in one pass.
+# - Cross-attention takes its queries from what is written and its keys and values from what is read.
+# - Under teacher forcing the decoder reads the right target, shifted right behind a start token; when it writes, it reads its own.
+# - A key-value cache changes no result, makes the next token cheaper the longer the text, and costs memory in proportion to it.
+# - Learned positions end where training ends. Rotary scores depend on distances alone, and carry as far as the distances were trained.
+# - Linear attention and a window cost time and memory in proportion to the length, and each gives something up for it.
+# - Where a head looks is not what it is worth: other heads may do the same work.
+#
+# ## Exercises
+#
+# 1. *(easy, 10 minutes)* Leave out the shift: train a decoder that is given the target itself. How low does its loss get, and what does it write?
+# 2. *(easy, 10 minutes)* How many bytes does the cache of the addition model hold after it has written a sum, for a batch of 100? Work it out on paper, then ask `num_bytes`.
+# 3. *(medium, 20 minutes)* Write `turn_by_hand` with sines and cosines in place of complex numbers, and check it against `RotaryEncoding`.
+# 4. *(medium, 20 minutes)* Write causal linear attention as a loop that keeps a state of shape $[d, d]$ and a sum of shape $[d]$, and check it against `linear_attention(..., causal=True)`.
+# 5. *(hard, 40 minutes)* Train the windowed model of the last comparison with four layers. How far can a digit travel through them, and does the model learn to reverse?
+#
+# <a id="Sources"></a>
+# ## Sources
+#
+# - A. Vaswani, N. Shazeer, N. Parmar, J. Uszkoreit, L. Jones, A. N. Gomez, Ł. Kaiser, I. Polosukhin (2017). *Attention Is All You Need.* NeurIPS. The decoder, cross-attention, and sinusoidal positions.
+# - N. Lee, K. Sreenivasan, J. D. Lee, K. Lee, D. Papailiopoulos (2023). *Teaching Arithmetic to Small Transformers.* arXiv:2307.03381. Sums written from the last digit to the first.
+# - N. Shazeer (2019). *Fast Transformer Decoding: One Write-Head is All You Need.* arXiv:1911.02150. Keys and values shared by all heads.
+# - J. Su, Y. Lu, S. Pan, A. Murtadha, B. Wen, Y. Liu (2021). *RoFormer: Enhanced Transformer with Rotary Position Embedding.* arXiv:2104.09864.
+# - O. Press, N. A. Smith, M. Lewis (2022). *Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation.* ICLR.
+# - A. Katharopoulos, A. Vyas, N. Pappas, F. Fleuret (2020). *Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention.* ICML.
+# - I. Beltagy, M. E. Peters, A. Cohan (2020). *Longformer: The Long-Document Transformer.* arXiv:2004.05150. Attention in a window.
+# - T. Dao, D. Y. Fu, S. Ermon, A. Rudra, C. Ré (2022). *FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness.* NeurIPS. A fused kernel.
+# - S. Jain, B. C. Wallace (2019). *Attention is not Explanation.* NAACL-HLT.
+# - S. Wiegreffe, Y. Pinter (2019). *Attention is not not Explanation.* EMNLP-IJCNLP.
+# - P. Michel, O. Levy, G. Neubig (2019). *Are Sixteen Heads Really Better than One?* NeurIPS. Most heads can be removed one at a time.
