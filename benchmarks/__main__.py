@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.progress import track
 
-from benchmarks import attention, commands, extraction, growth, sampler, training
+from benchmarks import attention, commands, compiled, extraction, growth, sampler, training
 from benchmarks.measure import Row
 from benchmarks.page import write
 
@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, tuple[Callable[[str, int], list[Row]], tuple[int, ...]]] =
     "sets": (sampler.share, (1, 2)),
     "extraction": (extraction.rows, (1, 2)),
     "batch": (commands.batch, (1,)),
+    "compiled": (compiled.rows, (1,)),
     "imports": (commands.imports, (1,)),
 }
 

@@ -67,7 +67,18 @@ def test_the_committed_page_is_of_the_committed_numbers(tmp_path):
         name: [Row(**{**row, "ratios": tuple(row["ratios"])}) for row in found]
         for name, found in results["rows"].items()
     }
-    assert set(rows) == {"attention", "memory", "step", "recipe", "sampler", "sets", "extraction", "batch", "imports"}
+    assert set(rows) == {
+        "attention",
+        "memory",
+        "step",
+        "recipe",
+        "sampler",
+        "sets",
+        "extraction",
+        "batch",
+        "compiled",
+        "imports",
+    }
     write(tmp_path, rows, [Growth(**growth) for growth in results["growth"]], results["made"])
     assert (tmp_path / "README.md").read_text() == (ROOT / "benchmarks" / "README.md").read_text()
 
