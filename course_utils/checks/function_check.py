@@ -259,7 +259,8 @@ def _only_mistake_with_this_effect(exercise: Exercise, tried: Sequence[_Tried], 
 
 def _same_effect(exercise: Exercise, one: Call, other: Call) -> bool:
     if one.raised or other.raised or other.out_of_time:
-        kinds = {made.raised and made.raised.kind for made in (one, other)}
+        # The same exception with another text comes from another place, and may have another cause.
+        kinds = {made.raised and (made.raised.kind, made.raised.message) for made in (one, other)}
         return len(kinds) == 1 and not other.out_of_time
     return compare(one.value, other.value, exercise.rtol, exercise.atol, exercise.exact_type) is None
 

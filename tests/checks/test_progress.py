@@ -79,6 +79,7 @@ def _check_many(number):
         check_of(WHY)("a")
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_two_kernels_at_once_lose_nothing(progress_file):
     processes = [multiprocessing.get_context("fork").Process(target=_check_many, args=(n,)) for n in range(2)]
     for process in processes:
@@ -103,6 +104,8 @@ def test_the_file_lies_where_the_system_keeps_such_things(monkeypatch, platform,
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
+        if name == "HOME":
+            monkeypatch.setattr(Path, "home", lambda: Path("/me"))
     monkeypatch.setattr(progress.sys, "platform", platform)
     assert progress.progress_file().as_posix() == expected
 
