@@ -323,7 +323,8 @@ plotting.show(
     ),
     alt="Training loss against the step for four arms. At width 256 the scaled arm is at "
     "zero after a few dozen steps, while the plain arm falls slowly and with a wide band "
-    "over seeds, and is not at zero in the end. At width 16 both arms reach zero.",
+    "over seeds, and is not at zero in the end. At width 16 both arms reach zero, the "
+    "plain one later.",
 )
 for name, of_seeds in arms.items():
     print(f"{name:>18}: loss in the end, per seed: {[of_seed[-1] for of_seed in of_seeds]}")
@@ -338,7 +339,7 @@ for name in ("scaled", "plain"):
     record(f"{name}_mean_loss_256", statistics.fmean(losses))
 
 # %% [markdown]
-# At width 16 the optimizer makes up for the missing scale, and both arms learn the task.
+# At width 16 the optimizer makes up for the missing scale: both arms learn the task, the plain one later.
 # At width 256 it does not: at its own best rate the arm without the scale is behind after 200 steps, and its seeds differ far more.
 #
 # What this does not show: that it would never get there.
@@ -736,7 +737,7 @@ for name, cost in here.items():
 # First the paths themselves.
 # `layers_to_connect` stacks layers until the last token's output depends at all on a token at a given distance before it, that is, until the gradient is no longer zero.
 # Its convolutions look back only, at the token itself and $k - 1$ before it, so that each layer adds $k - 1$ tokens; dilated, each layer multiplies the reach by $k$.
-# A number that does not follow $n / (k - 1)$ or $\log_k n$ would refute the claim.
+# A number that does not follow $n / (k - 1)$ or $\log_k (n + 1)$, rounded up, would refute the claim.
 
 # %%
 distances = [1, 2, 8, 26, 80, 127]
