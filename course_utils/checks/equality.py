@@ -19,6 +19,9 @@ NOTHING, STRUCTURE, TYPE, SHAPE, NUMBER_TYPE, NAN, INFINITE, VALUES = (
     "not equal",
 )
 
+DEEPEST = 20  # levels of lists in lists
+_NOT_IN_NUMPY = {torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2}
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -33,6 +36,17 @@ class Difference:
     kind: str
     message: str
     place: str = ""
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Stands for an output whose numbers cannot be read.
+
+    Attributes:
+        words: what it is.
+    """
+
+    words: str
 
 
 def compare(got: Any, expected: Any, rtol: float, atol: float, exact_type: bool = False) -> Difference | None:
@@ -50,21 +64,23 @@ def compare(got: Any, expected: Any, rtol: float, atol: float, exact_type: bool 
     return _compare(plain(got), plain(expected), rtol, atol, exact_type, "")
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, depth: int = 0) -> Any:
     """A value with all numbers in NumPy arrays and all sequences in lists; what is neither stays as it is."""
+    if depth > DEEPEST:
+        return Unreadable("nested without end")
     if isinstance(value, torch.Tensor):
         return _array(value)
     if isinstance(value, np.ndarray | numbers.Number | np.generic):
         return np.asarray(value)
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        if value and all(_only_numbers(item) for item in value):
+        if value and all(_only_numbers(item, depth) for item in value):
             try:
                 return np.asarray(value)
             except ValueError:  # rows of different lengths
                 pass
-        return [plain(item) for item in value]
+        return [plain(item, depth + 1) for item in value]
     return value
 
 
@@ -106,6 +122,8 @@ def kind_of(value: Any) -> str:
     """What a value is, in words: "a tensor of shape [2, 3]"."""
     if value is None:
         return "None"
+    if isinstance(value, Unreadable):
+        return value.words
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {list(value.shape)}"
     if isinstance(value, np.ndarray):
@@ -214,27 +232,29 @@ def _it(place: str, start: bool = True) -> str:
     return text[0].upper() + text[1:] if start else text
 
 
-def _only_numbers(value: Any) -> bool:
+def _only_numbers(value: Any, depth: int) -> bool:
     if isinstance(value, list | tuple):
-        return all(map(_only_numbers, value))
+        return depth < DEEPEST and all(_only_numbers(item, depth + 1) for item in value)
     return isinstance(value, numbers.Number | np.generic)
 
 
-def _equal(one: np.ndarray, other: np.ndarray) -> bool:
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, Unreadable) or isinstance(other, Unreadable):
+        return type(one) is type(other)
     if one.shape != other.shape:
         return False
     return np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
 
 
 def _array(tensor: torch.Tensor) -> Any:
-    """The numbers of a tensor; those that NumPy has no type for are widened."""
+    """The numbers of a tensor, widened where NumPy has no such type; `Unreadable` if it has none."""
     if tensor.is_meta:
-        return f"a tensor of shape {list(tensor.shape)} on the device meta, which holds no numbers"
-    tensor = tensor.detach()
-    if tensor.layout is not torch.strided:
-        tensor = tensor.to_dense()
-    tensor = tensor.cpu().resolve_conj().resolve_neg()
+        return Unreadable("a tensor on the device meta, which holds no numbers")
     try:
-        return tensor.numpy()
-    except TypeError:  # bfloat16, say
-        return tensor.to(torch.float32).numpy()
+        tensor = tensor.detach()
+        if tensor.layout is not torch.strided:
+            tensor = tensor.to_dense()
+        tensor = tensor.cpu().resolve_conj().resolve_neg()
+        return (tensor.float() if tensor.dtype in _NOT_IN_NUMPY else tensor).numpy()
+    except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:  # a nested tensor, say
+        return Unreadable(f"a tensor whose numbers cannot be read ({type(error).__name__})")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from course_utils.checks.equality import number_kind, plain
+from course_utils.checks.equality import DEEPEST, number_kind, plain
 from course_utils.checks.exercise import Case
 
 _WIDTH = 56  # characters, so that two stand side by side
@@ -42,18 +42,20 @@ def _names(function: Callable, count: int) -> list[str]:
     return [names[place] if place < len(names) else f"argument {place + 1}" for place in range(count)]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, depth: int = 0) -> str:
+    if depth > DEEPEST:
+        return "..."
     if isinstance(value, torch.Tensor | np.ndarray):
         return _shown_array(plain(value), bare=False)
     if isinstance(value, str):
         return repr(value)
     if isinstance(value, Mapping):
-        return "\n".join(f"{key!r}: {_shown(item)}" for key, item in value.items()) or "{}"
+        return "\n".join(f"{key!r}: {_shown(item, depth + 1)}" for key, item in value.items()) or "{}"
     if isinstance(value, list | tuple):
         numbers = plain(value)
         if isinstance(numbers, np.ndarray):
             return _shown_array(numbers, bare=True)
-        return "\n".join(f"[{place}] {_shown(item)}" for place, item in enumerate(value)) or "(nothing)"
+        return "\n".join(f"[{place}] {_shown(item, depth + 1)}" for place, item in enumerate(value)) or "(nothing)"
     if isinstance(value, bool) or value is None:
         return str(value)
     if isinstance(value, int | float | np.generic):
@@ -67,7 +69,7 @@ def _shown(value: Any) -> str:
 
 def _shown_array(array: Any, bare: bool) -> str:
     if not isinstance(array, np.ndarray):
-        return str(array)
+        return array.words
     if array.ndim == 0:
         return _shown_number(array.item())
     if array.dtype.kind == "f":

@@ -116,6 +116,12 @@ def test_right_answers_pass(answer):
     assert bool(outcome)
 
 
+def endless_list():
+    value = []
+    value.append(value)
+    return value
+
+
 def test_what_passes_for_a_tuple_a_number_and_a_text():
     def exercise(value):
         case = [Case((1.0,)), Case((2.0,))]
@@ -129,6 +135,8 @@ def test_what_passes_for_a_tuple_a_number_and_a_text():
         (two, lambda x: ([1, 1], torch.tensor(3))),
         (0.5, lambda x: torch.tensor(0.5)),
         (0.5, lambda x: np.float32(0.5)),
+        (torch.ones(2), lambda x: torch.ones(2).to_sparse()),
+        (torch.ones(2), lambda x: torch.ones(2, dtype=torch.bfloat16)),
         (torch.tensor([True, False]), lambda x: [1, 0]),
         (torch.tensor([1.0, 2.0]), lambda x: [1, 2]),
         ([1, 2], lambda x: torch.tensor([1, 2])),
@@ -150,6 +158,9 @@ def test_what_passes_for_a_tuple_a_number_and_a_text():
         (torch.ones(2), lambda x: object(), "wrong type"),
         (torch.ones(2), lambda x: torch.ones(2, dtype=torch.complex64), "wrong number type"),
         (torch.ones(2), lambda x: torch.ones(2, device="meta"), "wrong type"),
+        (torch.ones(2), lambda x: torch.nested.nested_tensor([torch.ones(2)]), "wrong type"),
+        (torch.ones(2), lambda x: endless_list(), "wrong number of outputs"),
+        ([torch.ones(2), "a"], lambda x: endless_list(), "wrong number of outputs"),
         ({"a": 1.0}, lambda x: {"b": 1.0}, "wrong number of outputs"),
         ("causal", lambda x: "padding", "not equal"),
         (None, lambda x: 3, "wrong type"),
