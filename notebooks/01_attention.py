@@ -51,7 +51,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_utils import diagrams, plotting
+from course_utils import diagrams, interactive, plotting
 from course_utils.attention import MultiheadAttention, regroup_per_head, scaled_dot_product
 from course_utils.experiments import scale_in_training
 from course_utils.experiments.gradient_reach import (
@@ -503,7 +503,22 @@ plotting.show(
 # %% [markdown]
 # Even before training the heads look at different tokens, since each has its own random projections.
 # Read a map row by row: each row is one query, and its weights sum to 1.
-# Notebook 03 trains heads and measures how much they differ then.
+#
+# The next cell shows the same maps to look into.
+# Choose a head and a query, and mask a key: its weight goes to the others, and the row still sums to 1.
+
+# %%
+interactive.show(
+    interactive.attention_explorer(
+        [library_maps[0]],
+        tokens=[f"x{t}" for t in range(1, 7)],
+        alt="The same four maps, to look into: choose a head and a query to see its weights, "
+        "and mask keys to see the others renormalise.",
+    )
+)
+
+# %% [markdown]
+# Notebook 04 trains heads and measures how much they differ then.
 #
 # PyTorch's `nn.MultiheadAttention` computes the same function, but it stores the rows in another order: all queries first, then all keys, then all values.
 # To carry weights from one to the other, the rows must be regrouped, which `regroup_per_head` does.
