@@ -271,11 +271,6 @@ masked_weights = Exercise(
             "be?",
         ),
         Mistake(
-            "minus infinity is multiplied by 0",
-            lambda scores, mask: (scores + (~mask) * -math.inf).softmax(dim=-1),
-            "You make the number to add by multiplying. What is 0 times infinity?",
-        ),
-        Mistake(
             "the mask is added as numbers",
             lambda scores, mask: (scores + mask).softmax(dim=-1),
             "A visible key gains 1 and a hidden one stays as it was. By how much must a hidden score be lowered?",

@@ -177,6 +177,8 @@ def _fault(exercise: Exercise, answer: Callable, tried: _Tried) -> _Fault | None
             advice = "Does each way through the function end in a return?"
         elif inspect.isgenerator(made.value) or isinstance(made.value, types.CoroutineType):
             advice = "It should return its result: without yield, and without async."
+        elif difference.kind == equality.NAN:
+            advice = "NaN comes of 0 times infinity, infinity minus infinity, or 0 divided by 0."
         elif made.changed:
             advice = f"It also changes {_changed_arguments(answer, made)} in place."
         elif broken := _broken_law(exercise, tried):
@@ -245,6 +247,8 @@ def _only_mistake_with_this_effect(exercise: Exercise, tried: Sequence[_Tried], 
     """The one known mistake that gives what the answer gives on every case; None if none does, or several do."""
     if any(one.call.out_of_time for one in tried):
         return None
+    if all(not one.call.raised and _tells_nothing(one.call.value) for one in tried):
+        return None
     limit = max(exercise.seconds / 2, 1.0)
     matching = []
     for mistake in exercise.mistakes:
@@ -255,6 +259,12 @@ def _only_mistake_with_this_effect(exercise: Exercise, tried: Sequence[_Tried], 
     if about_change:  # outputs do not tell them apart; what they do to the input does
         matching = [m for m in matching if all(call(m.wrong, o.case, limit).changed == o.call.changed for o in tried)]
     return matching[0] if len({mistake.name for mistake in matching}) == 1 else None
+
+
+def _tells_nothing(value: Any) -> bool:
+    """Whether an output is NaN all over, which it may be for many reasons."""
+    arrays = equality.parts(equality.plain(value))
+    return bool(arrays) and all(array.dtype.kind == "f" and np.isnan(array).all() for array in arrays)
 
 
 def _same_effect(exercise: Exercise, one: Call, other: Call) -> bool:

@@ -218,8 +218,10 @@ def test_two_mistakes_with_the_same_effect_are_not_told_apart():
 
 
 def test_a_mistake_that_gives_nan_or_raises_is_named():
-    gives_nan = Mistake("masked twice", lambda s: s.softmax(-1) * float("nan"), "Zero times what?")
-    assert check(lambda x: x * float("nan"), mistakes=(gives_nan,)).diagnosis == "masked twice"
+    gives_nan = Mistake("divides zero by zero", lambda s: s.relu() / s.relu(), "Zero by zero?")
+    assert check(lambda x: (x > 0) / (x > 0), mistakes=(gives_nan,)).diagnosis == "divides zero by zero"
+    nan_all_over = Mistake("divides by what is not there", lambda s: s.softmax(-1) * float("nan"), "Zero times what?")
+    assert check(lambda x: (x - x).log() * 0, mistakes=(nan_all_over,)).diagnosis == "gives NaN"
     too_far = Mistake("an axis too far", lambda s: s.softmax(-1 if s.ndim == 2 else 7), "Which axes are there?")
     raises = Mistake("stumbles over three axes", lambda s: s.softmax(-1) if s.ndim == 2 else {}["s"], "Which axes?")
     outcome = check(lambda x: x.softmax(-1) if x.ndim == 2 else {}["x"], mistakes=(raises,))
