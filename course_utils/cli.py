@@ -205,7 +205,8 @@ def grade(
     """Grade the student notebooks in FOLDER: one file, or one folder of files, for each student.
 
     Writes grades.csv, with a diagnosis for each exercise, and grades.html, with what the class gets wrong most often.
-    Exit code: 0 if all were graded to the end, whatever the marks, 1 if one was not, 2 for wrong usage.
+    Exit code: 0 if all were graded to the end, whatever the marks, 1 if one was not, 2 for wrong usage, 130 if
+    interrupted.
     """
     from course_utils.checks.commands import NothingToGradeError, grade_folder
     from course_utils.checks.grading import Limits

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -21,7 +22,7 @@ from course_utils.checks.outcome import FAILED, OPEN, PASSED, STATES
 from course_utils.execution.processes import cores, end_processes, memory_of, new_mark
 
 GRADED = "graded"
-OUT_OF_TIME, OUT_OF_MEMORY, ENDED = "out of time", "out of memory", "ended the process"
+OUT_OF_TIME, OUT_OF_MEMORY, ENDED, INTERRUPTED = "out of time", "out of memory", "ended the process", "interrupted"
 _BETWEEN_LOOKS = 0.1  # seconds
 _MOST_TRIES = 6  # of one notebook
 _SUFFIXES = {".ipynb", ".py"}
@@ -120,8 +121,9 @@ def grade(
     """
     grades = {student: Grades(student, [path.name for path in paths]) for student, paths in copies.items()}
     units = [(student, path) for student, paths in copies.items() for path in paths]
+    stop = threading.Event()
     with ThreadPoolExecutor(jobs or cores()) as pool:
-        running = {pool.submit(grade_notebook, path, limits): (student, path) for student, path in units}
+        running = {pool.submit(grade_notebook, path, limits, stop): (student, path) for student, path in units}
         try:
             for future in as_completed(running):
                 student, path = running[future]
@@ -130,21 +132,30 @@ def grade(
                 if problem:
                     grades[student].problems.append(f"{path.name}: {problem}" if len(copies[student]) > 1 else problem)
                 on_done(student, path)
-        except BaseException:
+        except BaseException:  # Ctrl-C: the processes end, and with them the threads that wait for them
+            stop.set()
             pool.shutdown(cancel_futures=True)
             raise
     return list(grades.values())
 
 
-def grade_notebook(path: Path, limits: Limits) -> tuple[dict[str, Mark], str]:
+def grade_notebook(path: Path, limits: Limits, stop: threading.Event | None = None) -> tuple[dict[str, Mark], str]:
     """Grade one notebook.
+
+    Args:
+        path: of the .ipynb or .py file.
+        limits: of its process.
+        stop: set by another thread where it is to be given up.
 
     Returns:
         Marks by exercise, and what kept the notebook from being graded to the end; empty if nothing did.
     """
     deadline, skip, marks = time.monotonic() + limits.seconds, [], {}
+    stop = stop or threading.Event()
     for _ in range(_MOST_TRIES):
-        said, end = _run(path, limits, skip, max(deadline - time.monotonic(), 1.0))
+        said, end = _run(path, limits, skip, max(deadline - time.monotonic(), 1.0), stop)
+        if stop.is_set():
+            return marks, INTERRUPTED
         for line in said:
             if line["kind"] == lines.UNREADABLE:
                 return {}, f"unreadable: {line['reason']}"
@@ -163,7 +174,9 @@ def grade_notebook(path: Path, limits: Limits) -> tuple[dict[str, Mark], str]:
     return marks, f"{ENDED} {_MOST_TRIES} times"
 
 
-def _run(path: Path, limits: Limits, skip: Sequence[int], seconds: float) -> tuple[list[dict], str]:
+def _run(
+    path: Path, limits: Limits, skip: Sequence[int], seconds: float, stop: threading.Event
+) -> tuple[list[dict], str]:
     """Run a notebook's answers in one process; what it said, and how it ended."""
     mark = new_mark()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -183,7 +196,7 @@ def _run(path: Path, limits: Limits, skip: Sequence[int], seconds: float) -> tup
             stderr=subprocess.DEVNULL,
         )
         try:
-            end = _wait(process, limits.memory, time.monotonic() + seconds)
+            end = _wait(process, limits.memory, time.monotonic() + seconds, stop)
         finally:
             end_processes(mark)
             process.wait()
@@ -204,14 +217,15 @@ def _environment(mark: Mapping[str, str], folder: Path) -> dict[str, str]:
     }
 
 
-def _wait(process: subprocess.Popen, memory: int, deadline: float) -> str:
+def _wait(process: subprocess.Popen, memory: int, deadline: float, stop: threading.Event) -> str:
     """Wait for a process to end; why it is to be ended, if it does not by itself."""
     while process.poll() is None:
         if time.monotonic() > deadline:
             return OUT_OF_TIME
         if memory_of(process.pid) > memory:
             return OUT_OF_MEMORY
-        time.sleep(_BETWEEN_LOOKS)
+        if stop.wait(_BETWEEN_LOOKS):
+            return INTERRUPTED
     return ""
 
 

@@ -2,6 +2,10 @@
 
 import csv
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -294,6 +298,29 @@ def _is_left_over(process: psutil.Process) -> bool:
         return process.cmdline()[-1:] == ["import time; time.sleep(600)"]
     except (psutil.Error, OSError):
         return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no such signal to one process")
+def test_an_interruption_ends_the_processes(tmp_path):
+    for name in ("anna", "ben", "carla"):
+        (tmp_path / f"{name}.ipynb").write_text(notebook(SETUP, "while True:\n    f = 3", "checks.why_scale(f)"))
+    program = "import sys; from course_utils.cli import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", program, "grade", str(tmp_path), "--jobs", "2"]
+    course = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path)
+
+    def answers() -> list[psutil.Process]:
+        return [child for child in psutil.Process(course.pid).children() if child.is_running()]
+
+    deadline = time.monotonic() + 300
+    while len(answers()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    running = answers()
+    assert len(running) == 2
+    course.send_signal(signal.SIGINT)
+    assert course.wait(120) == 130
+    assert not [process for process in running if process.is_running()]
+    assert not (tmp_path / "grades.csv").exists()
 
 
 @pytest.mark.slow
