@@ -43,9 +43,7 @@
 # %% tags=["parameters"]
 from typing import Optional
 
-profile: str = (
-    "quick"  # one of: quick, full; full trains longer and measures over three seeds
-)
+profile: str = "quick"  # one of: quick, full; full trains longer, over three seeds
 max_epochs: Optional[int] = None  # of the addition model; None: as the profile says
 seed: int = 42  # of the data, the initial weights and the order of the batches
 
@@ -69,19 +67,17 @@ from course_utils.experiments import (
     efficient_cost,
     head_ablation,
 )
+from course_utils.experiments.gradient_steps import train_for
 from course_utils.experiments.power_law import exponent
 from course_utils.results import record
 from course_utils.rotary import RotaryEncoding
-from course_utils.seq2seq import shift_right
+from course_utils.seq2seq import SequenceToSequence, shift_right
 from course_utils.training import History
 
 torch.manual_seed(seed)
-generator = torch.Generator().manual_seed(
-    seed
-)  # on the CPU: the same with and without a GPU
-seeds = {"quick": [seed], "full": [seed, seed + 1, seed + 2]}[
-    profile
-]  # of what is measured anew
+generator = torch.Generator().manual_seed(seed)  # on the CPU, with and without a GPU
+num_repeats = {"quick": 1, "full": 3}[profile]  # of what is measured anew
+seeds = [seed + number for number in range(num_repeats)]
 
 # %% [markdown]
 # ## No look into the future
@@ -218,8 +214,11 @@ for norm_first in (False, True):
 # The decoder is given the target shifted right by one place, behind a **start token** that says "nothing is written yet".
 # At position $t$ it has then read $y_0, \dots, y_{t-1}$, and its output is compared with $y_t$.
 # It reads the *right* digits even where it would have written wrong ones, which is called **teacher forcing**.
-# Two mistakes are easy to make here: without the shift the model reads the very token it is to predict, and without the causal mask it reads the next one from its neighbour.
-# Both give a perfect loss and a useless model.
+#
+# Two mistakes are easy to make here.
+# Without the shift the model reads the very token it is to predict; without the causal mask it reads it one place further on.
+# Either way the loss says that all is well.
+# After the example, the next cell makes the first mistake on purpose, for 100 steps.
 
 # %%
 example = AdditionDataset(torch.tensor([358_067]))  # 358 and 067
@@ -228,21 +227,40 @@ print("source            ", source[0].tolist())
 print("target            ", target[0].tolist())
 print("the decoder reads ", shift_right(target, start_token=10)[0].tolist())
 
+# %% tags=["trained"]
+recipe = RECIPES[profile]
+unshifted = SequenceToSequence(max_iters=1, **recipe.model)
+
+
+def loss_without_shift():
+    """The loss of a batch whose decoder is given the target as it stands."""
+    batch = AdditionDataset(torch.randint(1_000_000, (128,), generator=generator))
+    predicted = unshifted.decode(batch.target, unshifted.encode(batch.source))
+    return F.cross_entropy(predicted.flatten(0, 1), batch.target.flatten())
+
+
+train_for(100, unshifted, loss_without_shift, lr=recipe.model["lr"])
+test_set = addition_loaders(profile, seed=seed).test.dataset
+source, target = test_set.source, test_set.target  # [N, 6] and [N, 4]
+written, _ = unshifted.generate(source, length=4)
+with torch.no_grad():
+    record("loss_without_shift", loss_without_shift())
+record("written_right_without_shift", (written == target).all(dim=1).float().mean())
+
 # %% [markdown]
+# The loss is close to 0, and next to no sum is written right: the model has learned to repeat what it is given.
+#
+# Now with the shift.
 # The loss is the cross-entropy of the next token, averaged over all positions of the target.
 # The accuracy below is stricter: a sum counts as right if the model **writes** all its digits right, reading its own.
 # The pairs of numbers that are tested occur neither in training nor in validation.
 
 # %% tags=["nbval-ignore-output"]
-recipe = RECIPES[profile]
 history = History()
 model, accuracy = train_addition(
     profile=profile, max_epochs=max_epochs, seed=seed, callbacks=[history]
 )
 print(dict(recipe.model), "batches of", recipe.batch_size)
-
-# %% tags=["trained"]
-record("addition_test_acc", accuracy["test_acc"])
 plotting.show(
     plotting.learning_curves(
         history.train_loss,
@@ -257,8 +275,7 @@ plotting.show(
 )
 
 # %% tags=["trained"]
-test_set = addition_loaders(profile, seed=seed).test.dataset
-source, target = test_set.source, test_set.target  # [N, 6] and [N, 4]
+record("addition_test_acc", accuracy["test_acc"])
 with torch.no_grad():
     forced = model(source, target).argmax(dim=-1)  # [N, 4]: reading the right digits
 written, logits = model.generate(source, length=4)  # reading its own
@@ -288,11 +305,11 @@ record("second_digit_acc", (forced[:, 1] == target[:, 1]).float().mean())
 record("second_digit_acc_after_mistake", (second == target[:, 1]).float().mean())
 
 # %% [markdown]
-# The two numbers say how far this model relies on what it has written.
-# A loss tells nothing of it, since under teacher forcing the digit before is never wrong.
-# What this does not show: how often it matters. Here mistakes are rare, in long texts they are not.
+# The two numbers say how far this model relies on what it has written: the second digit needs a carry from the first place only.
+# The loss tells nothing of it, since under teacher forcing the digit before is never wrong.
+# What this does not show: how much it matters in the end. A model that hardly ever makes a first mistake has little use for help after it.
 
-# %% tags=["trained"]
+# %% tags=["nbval-ignore-output"]
 source, target = (each[None] for each in example[0])
 _, on_source = model.get_attention_maps(source, target)  # for each block [1, H, T, Ts]
 plotting.show(
@@ -306,9 +323,26 @@ plotting.show(
     "ones, weight lies on the ones of both numbers; for the tens on the tens; and so on.",
 )
 
+# %% tags=["nbval-ignore-output"]
+_, (on_source,) = model.get_attention_maps(test_set.source, test_set.target)
+weights = (
+    on_source.mean(dim=(0, 1)).unflatten(1, (2, 3)).sum(dim=1)
+)  # [T, 3]: by place value
+own_place = [weights[t, 2 - t].item() for t in range(3)]  # ones, tens, hundreds
+place_below = [weights[t, 3 - t].item() for t in (1, 2, 3)]  # where a carry comes from
+print("mean weight on the two digits of the same place: ", [f"{w:.2f}" for w in own_place])
+print(
+    "mean weight on the two digits of the place below:", [f"{w:.2f}" for w in place_below]
+)
+# %% tags=["trained"]
+record("weight_on_own_place", sum(own_place) / 3)
+record("weight_on_place_below", sum(place_below) / 3)
+
 # %% [markdown]
 # Each row is a digit to be written, each column a digit of the source, by its place value.
-# The weight moves from the ones to the hundreds as the model writes.
+# Even attention would give a third of the weight to the two digits of any place.
+# Over all heads and all sums of the test set, more than that lies on the digits that are added, and part of the rest on the place below, where a carry comes from.
+# The last section of this notebook asks how much one may read from such maps.
 #
 # ### Does the order of writing matter?
 #
@@ -603,19 +637,19 @@ plotting.show(
 
 # %% tags=["trained"]
 loss_of_cheap = efficient_accuracy.recorded()["measured"]
+three_seeds = {
+    f"{task}:\n{kind}": runs
+    for task, kinds in loss_of_cheap.items()
+    for kind, runs in kinds.items()
+}
 plotting.show(
-    plotting.intervals(
-        {
-            task: {
-                kind: (sum(runs) / len(runs), min(runs), max(runs))
-                for kind, runs in kinds.items()
-            }
-            for task, kinds in loss_of_cheap.items()
-        },
-        xlabel="share of right digits, mean and range over three seeds",
+    plotting.bars(
+        {name: sum(runs) / len(runs) for name, runs in three_seeds.items()},
+        errors={name: (max(runs) - min(runs)) / 2 for name, runs in three_seeds.items()},
+        ylabel="share of right digits",
     ),
-    alt="Accuracy of full, linear and windowed attention on the two tasks, with the range "
-    "over three seeds. Full attention is always right. "
+    alt="Accuracy of full, linear and windowed attention on the two tasks: the mean of three "
+    "seeds, with half of their range to either side. Full attention is always right. "
     "The window is far behind in reversing and a little behind in naming the digit "
     "before. Linear attention is between them in reversing.",
 )
@@ -657,7 +691,7 @@ for kind in efficient_accuracy.KINDS:
 # If the map told importance, heads with more weight would cost more, and the rank correlation of weight and loss over the heads would be near 1.
 # The committed result holds five models from five seeds; one more is trained here.
 
-# %% tags=["trained"]
+# %% tags=["nbval-ignore-output"]
 results = [
     head_ablation.attention_and_damage(head_ablation.trained(each), each) for each in seeds
 ]
@@ -671,6 +705,8 @@ for number, (weight, off, even) in enumerate(rows):
 for layer in range(head_ablation.LAYERS):
     off, even = one["layer_off"][layer], one["layer_even"][layer]
     print(f"{layer + 1:>6} {'all':>5} {'':>8} {off:>8.3f} {even:>8.3f}")
+
+# %% tags=["trained"]
 record("ablated_model_acc", min(each["accuracy"] for each in results))
 record("first_layer_even", max(each["layer_even"][0] for each in results))
 record("last_layer_even", min(each["layer_even"][1] for each in results))
