@@ -20,13 +20,14 @@
 # You put attention into an encoder block, with its residual connections, layer norms and feed-forward network, and stack blocks into an encoder.
 # You show that yours equals the course's library and PyTorch's own layer.
 # You give the tokens positions and the optimizer a schedule, and you train the result: first in a loop of ten lines of PyTorch, then as a Lightning module that does the same.
+# At the end you measure two things that are often told: that warm-up keeps a deep encoder from failing, and that clipping gradients steadies training.
 #
 # **What you need to know.**
 # Notebook 01, and how to train a network with an optimizer in PyTorch.
 #
 # **How long it takes.**
-# Reading takes about 45 minutes.
-# Running it takes about ten seconds on a laptop; a GPU would not help with models this small.
+# Reading takes about an hour.
+# Running it takes about half a minute on a laptop; a GPU would not help with models this small.
 #
 # **Notation.**
 #
@@ -45,11 +46,12 @@ seed: int = 42  # of the random numbers
 # %%
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn, optim
 
-from course_utils import plotting
+from course_utils import diagrams, plotting
 from course_utils.attention import MultiheadAttention, regroup_per_head
 from course_utils.encoder import EncoderBlock, PositionalEncoding, TransformerEncoder
 from course_utils.predictor import TransformerPredictor
@@ -63,11 +65,19 @@ torch.manual_seed(seed)
 generator = torch.Generator().manual_seed(
     seed
 )  # on the CPU, so that the numbers are the same with and without a GPU
-num_repeats = {"quick": 5, "full": 50}[profile]
+num_repeats = {"quick": 10, "full": 50}[profile]
+seeds = range(seed, seed + num_repeats)  # of repeated measurements
 
 # %% [markdown]
 # ## Four parts of a block
 #
+# The original Transformer translates: an encoder reads one sentence, a decoder writes the other.
+# The drawing shows both, with the part that you build here in colour.
+
+# %%
+diagrams.show("architecture")
+
+# %% [markdown]
 # An encoder block maps tokens $X$ of shape $[T, D]$ to tokens of the same shape, in two steps ([Vaswani et al., 2017](#Sources), section 3.1):
 #
 # $$X' = \text{LayerNorm}\big(X + \text{MultiHead}(X)\big)$$
@@ -88,56 +98,72 @@ num_repeats = {"quick": 5, "full": 50}[profile]
 #
 # The measurement: 12 untrained attention layers, each followed by a layer norm, once with "$X +$" and once without.
 # After each layer you take the mean cosine similarity between two tokens: 1 means that they point in the same direction.
-
+# The figure shows the median over networks with other random weights, and the range from the lowest to the highest.
 
 # %%
-def similarity_over_depth(residual, depth=12, length=16, width=64):
-    """Mean cosine similarity between tokens before the first layer and after each."""
-    x = torch.randn(1, length, width, generator=generator)
-    different = ~torch.eye(length, dtype=torch.bool)
-    similarities = []
-    for _ in range(depth + 1):
-        direction = F.normalize(x[0], dim=-1)
-        similarities.append((direction @ direction.T)[different].mean().item())
-        attended = MultiheadAttention(width, width, num_heads=4)(x)
-        x = F.layer_norm(x + attended if residual else attended, [width])
-    return similarities
+from course_utils.experiments import residuals
 
-
-def mean_over_repeats(residual):
-    """The mean over networks with other random weights, and the largest deviation at the end."""
-    with torch.no_grad():
-        repeats = torch.tensor(
-            [similarity_over_depth(residual) for _ in range(num_repeats)]
-        )
-    return repeats.mean(dim=0), (repeats[:, -1] - repeats[:, -1].mean()).abs().max()
-
-
-with_residual, spread_with = mean_over_repeats(residual=True)
-without_residual, spread_without = mean_over_repeats(residual=False)
+layers = range(residuals.DEPTH + 1)
+with_residual = np.array(residuals.over_seeds(seeds, residual=True))  # [seeds, layers]
+without_residual = np.array(residuals.over_seeds(seeds, residual=False))
 plotting.show(
-    plotting.curves(
-        range(13),
+    plotting.curves_with_spread(
+        layers,
         {"with residual": with_residual, "without": without_residual},
         xlabel="attention layers passed",
         ylabel="cosine similarity of two tokens",
         markers=True,
     ),
     alt="Similarity of tokens against depth. Without residual connections it reaches 1 "
-    "after two layers; with them it rises layer by layer and is still below 1 after "
-    "twelve.",
+    "after two layers in every network; with them it rises layer by layer, and after "
+    "twelve it lies below 1, at different heights in different networks.",
 )
-record("similarity_with_residual", with_residual[-1])
-record("similarity_without_residual", without_residual[-1])
-print(
-    f"spread over {num_repeats} networks: "
-    f"{spread_with:.2f} with residual, {spread_without:.2f} without"
-)
+record("similarity_with_residual", np.median(with_residual[:, -1]))
+record("similarity_without_residual", without_residual[:, -1].min())
+for label, runs in {"with residual": with_residual, "without": without_residual}.items():
+    last = runs[:, -1]
+    print(
+        f"{label}: {last.min():.2f} to {last.max():.2f} after {residuals.DEPTH} layers, "
+        f"over {len(seeds)} networks"
+    )
 
 # %% [markdown]
 # Without residuals the tokens are all but equal within a few layers, and no later layer can tell them apart again.
 # With residuals they grow more alike much more slowly.
-# This is the state before training, for random weights: it shows where learning starts, not where it ends.
+#
+# How slowly depends on how large the output of attention is beside the token that it is added to.
+# To see this, multiply the weights that make the values by a factor.
+
+# %%
+gains = {
+    f"values × {gain:g}": np.array(
+        residuals.over_seeds(seeds, residual=True, value_gain=gain)
+    )
+    for gain in (0.25, 1, 4)
+}
+plotting.show(
+    plotting.curves_with_spread(
+        layers,
+        gains,
+        xlabel="attention layers passed",
+        ylabel="cosine similarity of two tokens",
+        markers=True,
+    ),
+    alt="Similarity of tokens against depth, with residual connections and values of three "
+    "sizes. With values four times smaller the tokens stay apart over all twelve layers; "
+    "with values four times larger they are all alike after five.",
+)
+small, _, large = gains.values()
+record("similarity_with_small_values", np.median(small[:, -1]))
+record("similarity_with_large_values", np.median(large[:, -1]))
+
+# %% [markdown]
+# So the claim holds, with a condition: a residual connection keeps tokens apart as long as attention does not drown it.
+# Without a residual the factor changes nothing, for layer norm divides it out again.
+#
+# What this does not show: the weights are random and the feed-forward networks are left out, so it shows where learning starts, not where it ends.
+# Training can make the values larger or smaller.
+# You meet tokens that have become all alike again at the end of this notebook, in models that failed to learn.
 
 # %% [markdown]
 # ### Layer norm keeps the scale
@@ -338,21 +364,49 @@ print(f"wavelengths: from {wavelengths[0]:.2f} to {wavelengths[-1]:.0f} position
 # A layer that has learned "the token $k$ places back" for one position has thus learned it for all.
 #
 # The measurement fits a matrix $M$ of shape $[D, D]$ by least squares, so that $PE_{p+k} \approx M\, PE_p$ for all positions at once.
-# The claim would be refuted by a fit that leaves errors, or by a matrix that is not orthogonal.
+# A rotation is orthogonal, $M^\top M = I$, and has determinant 1.
+# Its eigenvalues are $e^{\pm i\alpha}$, and here the angles $\alpha$ must be those by which the clock hands turn, $k / 10000^{2i/D}$.
+# The claim would be refuted by a fit that leaves errors, a matrix that is not orthogonal, or other angles.
 
 # %%
-offset = 5
-here, there = encoding[:-offset].double(), encoding[offset:].double()  # [P, D] each
-fitted = torch.linalg.lstsq(
-    here, there
-).solution  # [D, D]; rows are positions, so it stands on the right
-error = (here @ fitted - there).abs().max().item()
-not_orthogonal = (
-    (fitted.T @ fitted - torch.eye(d_model, dtype=torch.float64)).abs().max().item()
-)
-print(f"largest error of the fit below 1e-4: {error < 1e-4}")
-print(f"orthogonal to within 1e-2: {not_orthogonal < 1e-2}")
+from course_utils.experiments.positions_rotation import fitted_shift, rotation
 
+measured = {offset: rotation(d_model, offset) for offset in (1, 5, 20, 100)}
+print("largest differences, D = 48")
+print(
+    f"{'k':>4} {'of the fit':>11} {'of MᵀM from I':>14} {'determinant':>12} {'of the angles':>14}"
+)
+for offset, of in measured.items():
+    print(
+        f"{offset:4} {of['error']:11.5f} {of['from_orthogonal']:14.4f} "
+        f"{of['determinant']:12.4f} {of['from_angles']:10.5f} rad"
+    )
+record("angles_differ_by", max(of["from_angles"] for of in measured.values()))
+record("fit_differs_by", max(of["error"] for of in measured.values()))
+
+# %% [markdown]
+# For every $k$ the fit is exact to rounding, and the matrix is the rotation of the formula.
+#
+# For an odd width $D$ the last sine has no cosine beside it.
+# By the addition theorem $\sin(a + b) = \sin a \cos b + \cos a \sin b$, so the shifted sine needs the missing cosine, times the sine of the angle turned.
+
+# %%
+_, errors = fitted_shift(5, offset=5)  # [D]: of each dimension, over all positions
+missing = math.sin(5 / 10000 ** (4 / 5))
+print("D = 5, k = 5, largest error of each dimension:", [f"{e:.4f}" for e in errors])
+print(f"sine of the angle by which the last one turns: {missing:.4f}")
+record("odd_width_error", errors[-1])
+_, errors = fitted_shift(49, offset=5)
+print(f"D = 49: largest error {errors.max():.4f}")
+
+# %% [markdown]
+# The whole pairs still turn; only the last dimension is off, and by just that term.
+# In a wide encoding the last wave is so slow that over these positions the waves beside it can stand in for the missing cosine: an odd width then costs nothing that one could measure.
+# The same slowness sets a limit to the measurement: at a width of 64 or more, 20,000 positions in single precision do not tell the slowest waves apart, so a fit is as exact but no longer unique.
+#
+# How alike are two encodings?
+
+# %%
 similarity = (encoding @ encoding[100]) / (d_model / 2)  # [20000]: with position 100
 plotting.show(
     plotting.curves(
@@ -368,7 +422,6 @@ record("similarity_at_distance_1", similarity[101])
 record("similarity_at_distance_10", similarity[110])
 
 # %% [markdown]
-# The fit is exact to rounding, and the matrix is orthogonal.
 # The dot product of two encodings depends only on their distance.
 # It is largest for close positions, but it does not fall steadily: where the fast waves come into step again, it rises a little.
 # It is symmetric, so the dot product alone does not tell before from after; learned projections can.
@@ -387,8 +440,9 @@ record("similarity_at_distance_10", similarity[110])
 # Why climb?
 # Adam divides each gradient by an estimate of its size, and in the first steps this estimate rests on few samples, so the steps vary wildly ([Liu et al., 2019](#Sources)).
 # In a post-norm Transformer the gradients near the output are also large at the start ([Xiong et al., 2020](#Sources)).
-# Small first steps keep both from throwing the weights far off.
-# These reasons rest on the papers; this notebook does not measure them.
+# Small first steps are to keep both from throwing the weights far off.
+# These reasons rest on the papers.
+# [Below](#Does-warm-up-prevent-divergence?) you measure whether warm-up is needed, and where.
 
 # %%
 parameter = nn.Parameter(torch.zeros(1))
@@ -596,13 +650,362 @@ fit_with_lightning(never_warm)
 record("acc_stepped_each_epoch", accuracy(never_warm))
 
 # %% [markdown]
+# ## Does warm-up prevent divergence?
+#
+# **Question.** Warm-up is often called crucial for the original, post-norm Transformer.
+# [Xiong et al. (2020)](#Sources) could not train their post-norm translation models of six layers without it, and could train pre-norm ones.
+# Is it so here, and where?
+#
+# The answer "yes" would be refuted if runs without warm-up learnt as often as runs with it, at every depth and every learning rate.
+#
+# The measurement: the shift task again, with the number of layers and the highest learning rate varied, three seeds each.
+# One arm climbs for the first 80 of 400 steps, the other does not; everything else is the same, the cosine decay included.
+# A run has **learnt** if its loss ends below half of that of guessing, $\ln 8$, and is **stuck** if it ends within 5 % of guessing.
+#
+# All runs together take several minutes, so their results are saved with the course, and the figure draws those.
+# `python -m course_utils.experiments.warmup` makes them anew.
+
+# %%
+from course_utils.experiments import shift_task, warmup
+
+committed = warmup.recorded()
+runs_of = {
+    (cell["arm"], cell["depth"], cell["rate"]): cell["runs"]
+    for cell in committed["measured"]
+}
+print({name: committed["made"][name] for name in ("command", "seeds", "steps", "warmup")})
+middle_of_each_point = (
+    np.arange(warmup.STEPS // warmup.EVERY) * warmup.EVERY + warmup.EVERY / 2
+)
+
+
+def curves_of(arms, depth, rate):
+    """The recorded losses of each arm, [seeds, points]."""
+    return {arm: [run["losses"] for run in runs_of[arm, depth, rate]] for arm in arms}
+
+
+plotting.show(
+    plotting.curve_grid(
+        middle_of_each_point,
+        {
+            f"layers: {depth}, rate {rate:g}": curves_of(
+                ["post-norm", "post-norm, warm-up"], depth, rate
+            )
+            for depth in warmup.DEPTHS
+            for rate in warmup.RATES
+        },
+        columns=len(warmup.RATES),
+        xlabel="optimizer step",
+        ylabel="loss (nats)",
+        yscale="log",
+        reference=(shift_task.GUESSING, "guessing"),
+    ),
+    alt="Loss curves of post-norm models with and without warm-up, in nine panels: 1, 6 and "
+    "12 layers, highest rates of 0.001, 0.003 and 0.01. With one layer, and at the lowest "
+    "rate, the loss falls in both arms, a little later with warm-up. With six layers at the "
+    "highest rate and twelve at the middle one, runs without warm-up stay at guessing and "
+    "runs with it learn. With twelve layers at the highest rate all stay there.",
+)
+
+# %%
+print("runs that learnt, and their mean final loss in nats")
+heads = {arm: arm.replace("-norm", "").replace("warm-up", "W") for arm in warmup.ARMS}
+print(f"{'layers':>6} {'rate':>6} " + "".join(f"{head:>14}" for head in heads.values()))
+for depth in warmup.DEPTHS:
+    for rate in warmup.RATES:
+        cells = [warmup.counted(runs_of[arm, depth, rate]) for arm in warmup.ARMS]
+        shown = [f"{cell['learnt']:.0%} {cell['mean']:.4f}" for cell in cells]
+        print(f"{depth:6} {rate:6g} " + "".join(f"{text:>14}" for text in shown))
+
+for depth, rate in [(1, 0.001), (6, 0.01), (12, 0.01)]:
+    print(f"\nlayers: {depth}, rate {rate:g}: final loss, mean (lowest to highest)")
+    for arm in warmup.ARMS:
+        cell = warmup.counted(runs_of[arm, depth, rate])
+        print(
+            f"  {arm}: {cell['mean']:.4f} ({cell['lowest']:.4f} to {cell['highest']:.4f})"
+        )
+record("learnt_without_warmup", warmup.counted(runs_of["post-norm", 6, 0.01])["learnt"])
+record(
+    "learnt_with_warmup", warmup.counted(runs_of["post-norm, warm-up", 6, 0.01])["learnt"]
+)
+
+# %% [markdown]
+# **Where it makes no difference:** with one layer, and at the lowest rate with six and twelve.
+# Runs without warm-up learn there as well, and are a little ahead, since they lose no steps to a small rate.
+#
+# **Where it decides:** with six layers at the highest rate, and with twelve at the middle one.
+# No run without warm-up learns, and every run with it does.
+#
+# **Where it is not enough:** with twelve layers at the highest rate the runs with warm-up are stuck too, or all but.
+#
+# So warm-up buys a post-norm model a few times more depth or rate; it is not needed everywhere, and does not help everywhere.
+# A lower rate is the other remedy, and the usual telling leaves it out.
+# What this does not show: how it is with other tasks and widths, or with a longer warm-up.
+# A cell rests on three seeds, and where the outcome changes, as with six layers at the middle rate, seeds differ.
+#
+# The two remedies of the papers are in the table as well: the other order of the norms, and RAdam, an Adam that corrects the variance of its first steps.
+
+# %%
+plotting.show(
+    plotting.curve_grid(
+        middle_of_each_point,
+        {
+            f"layers: {depth}, rate {rate:g}": curves_of(
+                ["pre-norm", "pre-norm, warm-up", "post-norm, RAdam"], depth, rate
+            )
+            for rate in (0.001, 0.01)
+            for depth in warmup.DEPTHS
+        },
+        columns=len(warmup.DEPTHS),
+        xlabel="optimizer step",
+        ylabel="loss (nats)",
+        yscale="log",
+        reference=(shift_task.GUESSING, "guessing"),
+    ),
+    alt="Loss curves of pre-norm models with and without warm-up, and of post-norm models "
+    "trained with RAdam, for 1, 6 and 12 layers at rates of 0.001 and 0.01. At the lower "
+    "rate pre-norm learns everywhere and RAdam hardly begins. At the higher rate RAdam "
+    "learns everywhere; with twelve layers two of three pre-norm runs without warm-up stay "
+    "at guessing, and with warm-up all learn.",
+)
+
+
+def rectification(step, beta=0.999):
+    """The factor by which RAdam shortens its steps (Liu et al., 2019, algorithm 2)."""
+    longest = 2 / (1 - beta) - 1
+    length = longest - 2 * step * beta**step / (1 - beta**step)
+    return math.sqrt(
+        (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
+    )
+
+
+for step in (10, 100, 400, 4000):
+    print(f"RAdam's factor at step {step}: {rectification(step):.2f}")
+record("radam_factor_at_400", rectification(400))
+
+# %% [markdown]
+# **Pre-norm** learns in cells where post-norm is stuck, with no warm-up at all.
+# It is not immune: with twelve layers at the highest rate most of its runs without warm-up are stuck, and all with it learn.
+#
+# **RAdam** without warm-up is never stuck, not even in the cell in which warm-up is not enough.
+# The price is speed: its factor, printed above, has not reached one half when the run ends, so at the lowest rate it hardly begins.
+# It has, in effect, a long warm-up built in.
+#
+# ### What a stuck model looks like
+#
+# Look at the tokens as they leave the last block, and take the similarity of two tokens of one sequence once more.
+
+# %%
+every_run = [  # those of RAdam that end near guessing are slow, not stuck
+    run for (arm, _, _), runs in runs_of.items() if "RAdam" not in arm for run in runs
+]
+stuck = [run["similarity"] for run in every_run if run["final_loss"] > warmup.STUCK]
+learnt = [run["similarity"] for run in every_run if run["final_loss"] < warmup.LEARNT]
+print(f"{len(learnt)} runs that learnt: similarity {min(learnt):.2f} to {max(learnt):.2f}")
+print(f"{len(stuck)} runs that are stuck: similarity {min(stuck):.2f} to {max(stuck):.2f}")
+record("similarity_when_stuck", np.median(stuck))
+record("similarity_when_learnt", np.median(learnt))
+
+# %% [markdown]
+# In a stuck model all tokens leave the encoder alike, in spite of the residual connections and the positions.
+# The output network then gives every token the same answer, and the best such answer is guessing.
+# The loss does not run off to infinity: "divergence" here is a collapse onto one point.
+#
+# At the beginning of this notebook, attention that was large beside the residual made tokens alike.
+# Does that happen here?
+# Watch six layers at rate 0.01 over their first steps: how long is the output of attention, relative to the token that it is added to?
+
+# %% tags=["trained"]
+from course_utils.experiments import first_steps
+
+seen = {
+    label: [first_steps.first_steps(warmup=steps, seed=run) for run in seeds[:3]]
+    for label, steps in {"without warm-up": 0, "with warm-up": warmup.WARMUP}.items()
+}
+plotting.show(
+    plotting.curves_with_spread(
+        range(first_steps.STEPS + 1),
+        {label: [run["share"] for run in runs] for label, runs in seen.items()},
+        xlabel="optimizer step",
+        ylabel="length of attention's output\nrelative to the token",
+        reference=(1, "as long as the token"),
+    ),
+    alt="Length of attention's output relative to the token it is added to, over the first "
+    "40 steps. Without warm-up it rises from below 1 to about 2 within a few steps and "
+    "goes on rising; with warm-up it stays below 1.",
+)
+for label, runs in seen.items():
+    alike = [run["similarity"][-1] for run in runs]
+    print(f"{label}: similarity after the last step {min(alike):.4f} to {max(alike):.4f}")
+record(
+    "attention_without_warmup",
+    np.mean([run["share"][-1] for run in seen["without warm-up"]]),
+)
+record("attention_with_warmup", np.mean([run["share"][-1] for run in seen["with warm-up"]]))
+
+# %% [markdown]
+# Without warm-up the first few steps, each of full length, make attention outgrow the residual.
+# The tokens merge, and from there hardly a gradient tells them apart.
+# With warm-up the tokens grow alike as well at first, but attention stays the smaller part, and the model gets out again.
+# This shows the order of events in one setting, not that it is the only way to get stuck.
+#
+# Do the saved results hold on your machine?
+# The next cell trains one setting anew.
+
+# %% tags=["trained"]
+again = {
+    arm: [
+        warmup.one_run(arm, 6, 0.01, seed=run)["final_loss"]
+        for run in {"quick": [0], "full": [0, 1, 2]}[profile]
+    ]
+    for arm in ("post-norm", "post-norm, warm-up")
+}
+for arm, final in again.items():
+    recorded_loss = [run["final_loss"] for run in runs_of[arm, 6, 0.01][: len(final)]]
+    print(f"6 layers, rate 0.01, {arm}: final loss {final}, recorded {recorded_loss}")
+record("loss_without_warmup", max(again["post-norm"]))
+record("loss_with_warmup", max(again["post-norm, warm-up"]))
+
+# %% [markdown]
+# ### The gradient near the output
+#
+# [Xiong et al. (2020)](#Sources) explain the difference by the gradient before the first step.
+# **Claim.** For the last feed-forward layer of a post-norm stack it does not depend on the number $L$ of layers; in pre-norm it falls as $1/\sqrt{L}$.
+# The claim would be refuted if both orders had the same exponent.
+
+# %%
+from course_utils.experiments import gradient_at_start
+from course_utils.experiments.power_law import exponent
+
+norms = {
+    order: np.array(of_order).T  # [seeds, depths]
+    for order, of_order in gradient_at_start.over_depths(seeds[:5]).items()
+}
+plotting.show(
+    plotting.curves_with_spread(
+        gradient_at_start.DEPTHS,
+        norms,
+        xlabel="layers",
+        ylabel="norm of the gradient",
+        xscale="log",
+        yscale="log",
+        markers=True,
+    ),
+    alt="Norm of the gradient by the last feed-forward layer's weights of untrained models, "
+    "against the number of layers from 1 to 32, both axes logarithmic. Post-norm stays "
+    "level or rises a little; pre-norm falls.",
+)
+for order, of_order in norms.items():
+    slope = exponent(gradient_at_start.DEPTHS, np.exp(np.log(of_order).mean(axis=0)))
+    record(f"gradient_exponent_{order.replace('-', '_')}", slope)
+
+# %% [markdown]
+# The exponents are near the 0 and −½ of the theory, over five networks each.
+# It is a statement about the very first gradient: Adam divides gradients by their size, so that a large one alone does not make a large step.
+# That the two go together, in the papers and here, does not show that the one causes the other.
+
+# %% [markdown]
+# ## Does gradient clipping steady training?
+#
+# Clipping scales a gradient down to a norm $c$ where it is larger ([Pascanu et al., 2013](#Sources), for recurrent networks).
+# **Question.** Does it change what comes of training here?
+# "Yes" would be refuted by runs that end the same with and without it.
+#
+# The measurement takes settings whose gradients have spikes: the six layers at rate 0.01 from above, with Adam; and one layer trained by SGD with momentum, at a moderate rate and at a high one.
+# Three seeds each, with $c$ from 1 down to 0.01; again the results are saved with the course.
+
+# %%
+from course_utils.experiments import clipping
+
+clipped = {
+    (cell["setting"], cell["clip"]): cell["runs"]
+    for cell in clipping.recorded()["measured"]
+}
+plotting.show(
+    plotting.curve_grid(
+        middle_of_each_point,
+        {
+            setting: {
+                "norm": [run["gradient_norms"] for run in clipped[setting, None]],
+            }
+            for setting in clipping.SETTINGS
+        },
+        columns=2,
+        xlabel="optimizer step",
+        ylabel="gradient norm",
+        yscale="log",
+    ),
+    alt="Largest gradient norm of every ten steps, on a logarithmic axis, three runs in each of "
+    "four panels. Runs that learn have gradients of 1 to 14 while the loss falls, and a "
+    "hundredth of that or less afterwards. Runs that are stuck begin near 1 and stay at about 0.1.",
+)
+plotting.show(
+    plotting.curve_grid(
+        middle_of_each_point,
+        {
+            setting: {
+                "no clipping" if clip is None else f"c = {clip:g}": [
+                    run["losses"] for run in clipped[setting, clip]
+                ]
+                for clip in clipping.CLIPS
+            }
+            for setting in clipping.SETTINGS
+        },
+        columns=2,
+        xlabel="optimizer step",
+        ylabel="loss (nats)",
+        yscale="log",
+    ),
+    alt="Loss curves with no clipping and with bounds of 1, 0.1 and 0.01. With Adam and no "
+    "warm-up all stay at guessing. With Adam and warm-up all learn, and end lower the "
+    "smaller the bound. With SGD at rate 0.1, no clipping and a bound of 1 learn, smaller "
+    "bounds are too slow. At rate 1 only a bound of 0.1 learns.",
+)
+print("final loss, lowest to highest of three runs (share of steps that were clipped)")
+for (setting, clip), runs in clipped.items():
+    final = [run["final_loss"] for run in runs]
+    share = np.mean([run["clipped"] for run in runs])
+    print(f"{setting}, c = {clip}: {min(final):.4f} to {max(final):.4f} ({share:.0%})")
+
+# %% [markdown]
+# **With Adam, clipping decides nothing here.**
+# Runs that are stuck stay stuck, even where every gradient is clipped, and runs that learn learn anyway.
+# Adam divides the running mean of the gradients by the root of the running mean of their squares: if all gradients are scaled by one factor, it cancels, but for a tiny constant.
+# So a first step of Adam is as long with clipping as without it.
+#
+# It is not without effect, though: with warm-up, the smaller $c$ is, the lower the loss ends, by orders of magnitude.
+# Clipping scales large gradients and leaves small ones alone, and so it does not cancel.
+# Nor is the way there steadier: the runs that are clipped hardest have the most jumps in their loss.
+# One reading: Adam's mean of squares remembers the large gradients of the middle of the run for about a thousand steps and shortens the later steps; clipped, they are forgotten.
+# That reading is not measured here, and a loss that is small already changes no answer.
+#
+# **With SGD, clipping is a bound on the step**, which is at most the rate times $c$, before momentum.
+# At the high rate every run without clipping is stuck, and $c = 1$ hardly ever acts: the gradients that do the harm are of ordinary size.
+# With $c = 0.1$ every run learns.
+# At the moderate rate the same $c$ clips every gradient and makes training too slow.
+# Compare the two settings whose product of rate and $c$ is 0.01: where every step is clipped, they are the same run.
+#
+# What this does not show: large models meet rare, huge gradients, from an odd batch or from half precision.
+# None turned up here, and in notebook 03 the published bound of the reverse task hardly ever acts.
+# Does it hold on your machine? Two runs anew:
+
+# %% tags=["trained"]
+for clip in (None, 0.1):
+    final = clipping.one_run("SGD, 1 layer, rate 1", clip, seed=0)["final_loss"]
+    recorded_loss = clipped["SGD, 1 layer, rate 1", clip][0]["final_loss"]
+    print(f"SGD, rate 1, c = {clip}: final loss {final}, recorded {recorded_loss}")
+    record("sgd_loss_unclipped" if clip is None else "sgd_loss_clipped", final)
+
+# %% [markdown]
 # ## Recap
 #
 # - A block lets tokens exchange information by attention, then processes each by a feed-forward network.
-# - Residual connections keep tokens apart, and layer norm keeps their scale.
+# - Residual connections keep tokens apart, as long as attention does not drown them, and layer norm keeps their scale.
 # - Sines and cosines of falling frequencies name each position; a shift by $k$ positions is a rotation.
 # - The learning rate climbs for a while and then decays; the schedule counts optimizer steps.
 # - A Lightning module holds what is particular to a model and leaves the loop to the Trainer.
+# - Warm-up decides whether a deep post-norm model learns at a high rate; for a shallow one or a low rate it does not matter.
+# - Clipping bounds the step of SGD, and changes little with Adam.
 #
 # ## Exercises
 #
@@ -620,4 +1023,6 @@ record("acc_stepped_each_epoch", accuracy(never_warm))
 # - Y. Dong, J.-B. Cordonnier, A. Loukas (2021). *Attention is not all you need: pure attention loses rank doubly exponentially with depth.* ICML.
 # - R. Xiong, Y. Yang, D. He, K. Zheng, S. Zheng, C. Xing, H. Zhang, Y. Lan, L. Wang, T.-Y. Liu (2020). *On Layer Normalization in the Transformer Architecture.* ICML. Pre-norm and post-norm.
 # - L. Liu, H. Jiang, P. He, W. Chen, X. Liu, J. Gao, J. Han (2019). *On the Variance of the Adaptive Learning Rate and Beyond.* arXiv:1908.03265. Why Adam's first steps vary.
+# - R. Pascanu, T. Mikolov, Y. Bengio (2013). *On the difficulty of training recurrent neural networks.* ICML. Clipping the norm of the gradient.
+# - D. P. Kingma, J. Ba (2015). *Adam: A Method for Stochastic Optimization.* ICLR.
 # - P. Lippe. *Tutorial 6: Transformers and Multi-Head Attention.* UvA Deep Learning Tutorials. The course of topics, and the names of the classes.
