@@ -12,8 +12,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT)]
 
+import icons  # noqa: E402
+import styles  # noqa: E402
 from address import repository  # noqa: E402 (found through the line above)
-from icons import keep_used  # noqa: E402
 
 import course_utils  # noqa: E402
 
@@ -46,7 +47,6 @@ autoclass_content = "class"
 autodoc_default_options = {"members": True, "ignore-module-all": True}
 default_role = "code"
 python_use_unqualified_type_names = True
-python_maximum_signature_line_length = 90
 napoleon_numpy_docstring = False
 
 html_theme = "sphinx_book_theme"
@@ -54,6 +54,7 @@ html_title = project
 html_static_path = [str(HERE / "_static")]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
+html_use_index = html_domain_indices = False  # the search finds names, and the library has a table
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
@@ -95,10 +96,11 @@ def _describe_figures(app, doctree: nodes.document) -> None:
 
 
 def _lighten(app, error: Exception | None) -> None:
-    """Leave out what no page needs: icons that are not shown, source maps, templates."""
+    """Leave out what no page needs: icons that are not shown, styles that are not used, source maps, templates."""
     if error is not None or app.builder.format != "html":
         return
-    keep_used(Path(app.outdir))
+    icons.keep_used(Path(app.outdir))
+    styles.keep_used(Path(app.outdir))
     static = Path(app.outdir) / "_static"
     for path in [*static.rglob("*.map"), *static.rglob("*-macros.html")]:
         path.unlink()

@@ -11,6 +11,8 @@ from address import file_url
 
 # Files of the repository: the name of each on the site. One that does not exist is left out.
 PAGES = {
+    "docs/site/index.md": "index",
+    "docs/site/run_it.md": "run_it",
     "docs/teaching.md": "teaching",
     "docs/batch.md": "batch",
     "docs/cluster.md": "cluster",

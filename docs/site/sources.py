@@ -36,15 +36,13 @@ def gather(target: Path, address: str | None = None) -> None:
         shutil.copyfile(path, target / "originals" / path.name)  # to be downloaded
     guides = {origin: name for origin, name in PAGES.items() if (ROOT / origin).is_file()}
     for origin, name in guides.items():
-        text = (ROOT / origin).read_text(encoding="utf-8")
-        _write(target / f"{name}.md", rewrite_links(text, origin, name, ROOT, address))
+        text = rewrite_links((ROOT / origin).read_text(encoding="utf-8"), origin, name, ROOT, address)
+        own = (ROOT / origin).parent == HERE  # the pages that are written for the site have parts that are made
+        _write(target / f"{name}.md", _filled(text, address, guides) if own else text)
     found = api_pages.modules(ROOT / "course_utils")
     for name, text in api_pages.pages(found).items():
         _write(target / "library" / f"{name}.rst", text)
     _write(target / "library" / "index.md", api_pages.table(found))
-    for page in ("index.md", "run_it.md"):
-        text = (HERE / page).read_text(encoding="utf-8")
-        _write(target / page, _filled(text, address, guides))
 
 
 def _filled(text: str, address: str, guides: dict[str, str]) -> str:
@@ -53,7 +51,7 @@ def _filled(text: str, address: str, guides: dict[str, str]) -> str:
         "notebooks": _path(),
         "contents": _contents(guides),
         "in the browser": _in_the_browser(address),
-        "clone": f"git clone {address} transformer-course\ncd transformer-course" if address else "",
+        "clone": f"```\ngit clone {address} transformer-course\ncd transformer-course\n```" if address else "",
     }
     lines = []
     for line in text.splitlines():
