@@ -27,7 +27,7 @@
 # **How long it takes.**
 # Reading takes about 60 minutes.
 # Running it takes about half a minute on a laptop.
-# The full profile, which trains longer and measures each question over three seeds, takes some minutes on a laptop; a GPU would not help much with models this small.
+# The full profile, which trains longer and measures over three seeds, takes a minute and a half on a laptop; a GPU would not help with models this small.
 #
 # **Notation.**
 #
@@ -457,7 +457,7 @@ print(f"32 blocks of width 4096, 8192 tokens, half precision: {large / 2**30:.0f
 print(f"the same with one key and value for all 32 heads: {large / 32 / 2**20:.0f} MiB")
 
 # %% [markdown]
-# The cache of one long text can outgrow the memory that is left beside the weights.
+# That is for a single text; a server that writes for many at once holds one cache for each.
 # [Shazeer (2019)](#Sources) lets all heads share one key and one value, which divides it by $H$; what that costs in accuracy is not measured here.
 
 # %% [markdown]
@@ -753,17 +753,17 @@ record(
 # Read the table and the figure from both sides.
 #
 # **Heads that attend and do not matter.**
-# In the second layer nearly all heads look at the answer with nearly all their weight, and many of them can be made to look anywhere at no cost.
-# All four together are needed: without their maps the model guesses.
-# They do the same work, and any one of them is spare.
-# Their maps are right about *what* the layer does, and say nothing about what a single head is worth.
+# In the second layer nearly all heads look at the answer with nearly all their weight, and about half of them can be made to look anywhere at no cost.
+# All four together are needed: without their maps the model is nearly back to guessing.
+# They do the same work, and share it unequally: most are spare, while in some models one of them carries a large part, and its map looks no different.
+# The maps are right about *what* the layer does, and say little about what a single head is worth.
 # [Michel et al. (2019)](#Sources) find the same in models for translation: most heads can be removed one at a time.
 #
 # **Heads that do not attend and seem to matter.**
 # In the first layer no head looks at the answer, and yet switching some of them off costs a lot.
 # But when the same heads attend evenly, next to nothing is lost, even with the whole layer at once.
 # So it is not where they look that matters.
-# A head that attends evenly gives every query the same vector, and that is enough: the rest of the model was trained with such an offset, and misses it when it is zero.
+# A head that attends evenly gives every query the same vector, and that is enough; presumably the rest of the model has come to expect such an offset, and misses it when it is zero.
 # Had you only switched heads off, you would have called them important.
 #
 # Thus the answer depends on the question.
@@ -784,7 +784,7 @@ record(
 #
 # ## Exercises
 #
-# 1. *(easy, 10 minutes)* Leave out the shift: train a decoder that is given the target itself. How low does its loss get, and what does it write?
+# 1. *(easy, 10 minutes)* In place of the first digit, make the second one wrong under teacher forcing. What happens to the third? Which carry does it need?
 # 2. *(easy, 10 minutes)* How many bytes does the cache of the addition model hold after it has written a sum, for a batch of 100? Work it out on paper, then ask `num_bytes`.
 # 3. *(medium, 20 minutes)* Write `turn_by_hand` with sines and cosines in place of complex numbers, and check it against `RotaryEncoding`.
 # 4. *(medium, 20 minutes)* Write causal linear attention as a loop that keeps a state of shape $[d, d]$ and a sum of shape $[d]$, and check it against `linear_attention(..., causal=True)`.
