@@ -965,7 +965,7 @@ print("final loss, lowest to highest of three runs (share of steps that were cli
 for (setting, clip), runs in clipped.items():
     final = [run["final_loss"] for run in runs]
     share = np.mean([run["clipped"] for run in runs])
-    print(f"{setting}, c = {clip}: {min(final):.4f} to {max(final):.4f} ({share:.0%})")
+    print(f"{setting}, c = {clip}: {min(final):.2g} to {max(final):.2g} ({share:.0%})")
 
 # %% [markdown]
 # **With Adam, clipping decides nothing here.**
