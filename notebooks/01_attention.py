@@ -859,14 +859,482 @@ for bias in (0, 1, 3):
 # - Heads are independent lookups of smaller width; their outputs stand side by side and are mixed by one more matrix.
 # - Without positions, attention treats its input as a set.
 # - It costs time of $O(T^2 d)$, and memory of $O(T^2)$ only where the map is kept; it connects any two tokens in one step.
-#
+
+# %% [markdown]
 # ## Exercises
 #
+# Each exercise has a check below it, which runs your answer on small and large inputs.
+# If something is wrong, the check shows the smallest input that shows it, and names the mistake if it knows it.
+# Hints and solutions are folded; open a hint at a time, and the solution last.
+
+# %%
+from course_utils import checks
+
+# %% tags=["course-only"]
+checks.keep_progress(False)  # the answers here are the course's own
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.1: Scores and their scale
+#
+# *(easy, 5 minutes)*
+# Write `my_scores(q, k)`, which gives the score of every query with every key, as it enters the softmax.
+# `q` is $[\ldots, T_q, d_k]$ and `k` is $[\ldots, T_k, d_k]$; the result is $[\ldots, T_q, T_k]$.
+# The dots stand for any number of axes in front, or none.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# In the formula of *Scaled dot-product attention by hand*, the softmax stands around what you need.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# A matrix product pairs the last axis of its first factor with the last but one of its second.
+# Which two axes of `k` must change places?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# The scores are to have variance 1, so divide by the square root of the size of that axis over which the product sums.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_scores(q, k):
+    """Scaled scores [..., Tq, Tk] of queries [..., Tq, d_k] with keys [..., Tk, d_k]."""
+    return q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+
+
+# %% tags=["check"]
+checks.attention_scores(my_scores)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.2: Softmax over the right axis
+#
+# *(easy, 5 minutes)*
+# Write `my_weights(scores)`, which turns scores $[\ldots, T_q, T_k]$ into attention weights of the same shape.
+# Try it without PyTorch's softmax, with `exp` and sums.
+# Scores of 1000 must do no harm.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Each query has a weight of 1 to share out among the keys.
+# Which axis do the keys stand on?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# The exponentials make everything positive, and a division makes the sum 1.
+# `keepdim=True` keeps the summed axis with size 1, so that the division broadcasts.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# $e^{1000}$ is infinite in single precision.
+# Subtracting the same number from all scores of a row changes no weight; subtract the one that leaves 0 as the largest.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_weights(scores):
+    """Weights [..., Tq, Tk]: positive, and each query's sum to 1."""
+    powers = (scores - scores.amax(dim=-1, keepdim=True)).exp()
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+# %% tags=["check"]
+checks.attention_weights(my_weights)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.3: A mask and its polarity
+#
+# *(medium, 10 minutes)*
+# Write `my_masked_weights(scores, mask)`, which gives attention weights under a mask.
+# `scores` is $[\ldots, T_q, T_k]$, and `mask` is boolean and broadcasts to that shape; True means "may attend".
+# Every query may see at least one key, and the scores may be as low as $-30{,}000$.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Read again what *Masks* says about the score of a key that is hidden.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# `masked_fill` writes a number where a mask is True.
+# Is that where you want to write?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# The number must be below every score there can be, and there is one number like that: `float("-inf")`.
+# Afterwards the softmax does the rest by itself.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_masked_weights(scores, mask):
+    """Weights [..., Tq, Tk], 0 where the mask is False; each query's sum to 1."""
+    return scores.masked_fill(~mask, float("-inf")).softmax(dim=-1)
+
+
+# %% tags=["check"]
+checks.masked_weights(my_masked_weights)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.4: From lengths to a padding mask
+#
+# *(easy, 5 minutes)*
+# Write `my_padding_mask(lengths, max_len)`, which says where real tokens stand.
+# `lengths` holds the lengths of $B$ sequences, as integers $[B]$; each is padded at its end to `max_len`.
+# The result is boolean, $[B, T]$ with $T$ = `max_len`, and True where a token is real.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Write down on paper the row for a sequence of length 2 in a batch of width 4.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# `torch.arange(max_len)` gives the places 0, 1, 2, ...
+# A place holds a real token if it passes one comparison with the length.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# `lengths[:, None]` is $[B, 1]$, and a comparison of $[T]$ with $[B, 1]$ broadcasts to $[B, T]$.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_padding_mask(lengths, max_len):
+    """Boolean [B, max_len]: True where a real token stands."""
+    return torch.arange(max_len) < lengths[:, None]
+
+
+# %% tags=["check"]
+checks.padding_mask(my_padding_mask)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.5: A causal mask
+#
+# *(easy, 5 minutes)*
+# Write `my_causal_mask(length)`, which hides the future: query $i$ may attend to the keys $0$ to $i$.
+# The result is boolean, $[T, T]$ with queries in the rows, and True means "may attend".
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Write down the mask for three tokens.
+# What does the first query see, and what does the last?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Either compare the place of each query with that of each key, or cut a triangle out of a matrix of ones.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# `tril` keeps the lower triangle and `triu` the upper one, and both keep the diagonal unless you move it.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_causal_mask(length):
+    """Boolean [length, length]: True on and below the diagonal."""
+    return torch.ones(length, length, dtype=torch.bool).tril()
+
+
+# %% tags=["check"]
+checks.causal_mask(my_causal_mask)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.6: A query that sees nothing
+#
+# *(medium, 15 minutes)*
+# Write `my_attention(q, k, v, mask)`, which gives the values $[\ldots, T_q, d_v]$ and copes with every mask.
+# A query that may attend to nothing gets a vector of zeros.
+# `mask` is boolean, $[\ldots, T_q, T_k]$, and True means "may attend".
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# You have all parts already: scores, a mask, a softmax, a mean of the values.
+# First find out what the softmax makes of a row of which every score is $-\infty$.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# `mask.any(dim=-1, keepdim=True)` tells which queries see at least one key.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# Either let the NaN arise and replace it in the weights, before it reaches the values, or never hide a whole row and set its weights to 0 afterwards.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_attention(q, k, v, mask):
+    """Values [..., Tq, d_v]; zeros for a query that may attend to nothing."""
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+    sees_a_key = mask.any(dim=-1, keepdim=True)
+    scores = scores.masked_fill(~mask & sees_a_key, float("-inf"))
+    weights = scores.softmax(dim=-1).masked_fill(~sees_a_key, 0.0)
+    return weights @ v
+
+
+# %% tags=["check"]
+checks.attend(my_attention)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.7: Splitting heads
+#
+# *(medium, 10 minutes)*
+# Write `my_split(x, num_heads)`, which cuts tokens $[B, T, D]$ into heads $[B, H, T, D/H]$.
+# Head 0 gets the first $D/H$ numbers of each token, head 1 the next ones, and so on.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Follow a single token.
+# Its $D$ numbers become $H$ groups of $D/H$ neighbours: that is a change of the last axis alone.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Do it in two steps: first cut the last axis in two, then move an axis.
+# A `reshape` never moves an axis.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# After the first step the shape is $[B, T, H, D/H]$.
+# Which two axes must change places?
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_split(x, num_heads):
+    """Heads [B, H, T, D/H] of tokens [B, T, D]."""
+    batch, length, width = x.shape
+    # your turn
+    return x.reshape(batch, length, num_heads, width // num_heads).transpose(1, 2)
+
+
+# %% tags=["check"]
+checks.split_heads(my_split)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.8: Merging heads
+#
+# *(medium, 10 minutes)*
+# Write `my_merge(heads)`, which puts heads $[B, H, T, D/H]$ side by side again: $[B, T, D]$.
+# It undoes the split of the last exercise.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Say in which order the numbers of one token have to stand in the end.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# The two steps of the split, each undone, in the opposite order.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# After a `transpose` the numbers do not lie in memory in the order of the axes, so that `view` refuses; `reshape` and `flatten` copy them.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_merge(heads):
+    """Tokens [B, T, D] of heads [B, H, T, D/H]."""
+    return heads.transpose(1, 2).flatten(2)
+
+
+# %% tags=["check"]
+checks.merge_heads(my_merge)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.9: A test of equivariance
+#
+# *(medium, 10 minutes)*
+# Write a test: `my_order_change(layer, x, order)` gives one number that is 0 if `layer` is equivariant for this order.
+# `layer` is a function that maps tokens $[T, D]$ to tokens $[T, D]$; `order` is a permutation of 0 to $T-1$, and `x[order]` is the shuffled input.
+# The number is the largest absolute difference between what comes out for the shuffled input and the shuffled output.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# There are two ways to the same place: shuffle and then apply the layer, or apply the layer and then shuffle.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Both ways shuffle by the same `order`, once each.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# Take the difference of the two, without its sign, and of all its numbers the largest.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_order_change(layer, x, order):
+    """Largest absolute difference between layer(shuffled x) and the shuffled layer(x)."""
+    return (layer(x[order]) - layer(x)[order]).abs().max().item()
+
+
+# %% tags=["check"]
+checks.order_change(my_order_change)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.10: How sharp is a row?
+#
+# *(medium, 10 minutes)*
+# Write `my_entropy(weights)`: the entropy of each row of weights $[\ldots, T_q, T_k]$, in nats.
+# The result is $[\ldots, T_q]$.
+# A weight may be exactly 0, and a row may be all zeros; such a row has entropy 0.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# The formula stands in *Why the scores are scaled*: $-\sum_j a_j \log a_j$.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Towards what does $a \log a$ go when $a$ goes to 0?
+# Put that number in where $a$ is 0.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# Take the logarithm of a number that is harmless where the weight is 0 (`torch.where`, `clamp`), or look up `torch.special.entr`.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_entropy(weights):
+    """Entropy [..., Tq] in nats of rows of weights [..., Tq, Tk]."""
+    logarithms = torch.where(weights > 0, weights, 1.0).log()
+    return -(weights * logarithms).sum(dim=-1)
+
+
+# %% tags=["check"]
+checks.entropy(my_entropy)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.11: What twice the length costs
+#
+# *(easy, 5 minutes)*
+# A layer with 8 heads and one sequence of 4096 tokens takes 512 MiB for its attention weights in single precision, if they are written down.
+# How many MiB does it take for 8192 tokens?
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# What shape do the weights of one layer have?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Check your way of counting on 4096 tokens first: it must give 512.
+# One MiB is $1024^2$ bytes, and a number of single precision has 4.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# Twice as many queries, and each of them has twice as many weights.
+# </details>
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+weights_memory = 1 * 8 * 8192**2 * 4 / 1024**2
+
+# %% tags=["check"]
+checks.weights_memory(weights_memory)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.12: What eight times the length costs in time
+#
+# *(medium, 5 minutes)*
+# In *What a layer costs*, `fits["time (ms)"][FUSED]` is the power $p$ of $T^p$ with which the time of fused attention grew.
+# By what factor does the time grow, by this power, if a long sequence becomes eight times as long?
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Write the time of a sequence of length $T$ as $c \cdot T^p$ with a constant $c$.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Divide the time for $8T$ by that for $T$.
+# What becomes of $c$, and what of $T$?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# With $p = 1$ the factor would be 8, and with $p = 2$ it would be 64.
+# </details>
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+eightfold_length = 8 ** fits["time (ms)"][FUSED]
+
+# %% tags=["check"]
+checks.eightfold_length(eightfold_length, power=fits["time (ms)"][FUSED])
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 1.13: What a missing scale does
+#
+# *(easy, 3 minutes)*
+# You measured the entropy of the weights and the norm of the softmax's Jacobian, with and without the scale.
+# What does a missing scale do to a wide layer before training?
+#
+# - **a** The scores overflow in single precision.
+# - **b** The weights become uniform, so that every query sees the mean of all values.
+# - **c** Nearly all weight falls on one key, and hardly any gradient passes through the softmax.
+# - **d** The outputs become as large as the scores and drown the rest of the model.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Compare the two recorded entropies with $\log 16$.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# An entropy near 0 and an entropy near $\log 16$ mean opposite things; which is which?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# The Jacobian says how the weights answer to a small change of the scores.
+# Look at its norm at the right end of the figure.
+# </details>
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+why_scale = "c"
+
+# %% tags=["check"]
+checks.why_scale(why_scale)
+
+# %% [markdown]
+# ### Further
+#
+# These are small experiments without a check.
+#
 # 1. *(easy, 5 minutes)* In the worked example, which query would give *milk* most of the weight? Change it and run the cells again.
-# 2. *(easy, 10 minutes)* Change `attention_by_hand` so that the softmax runs over the queries (`dim=-2`). Which sums are 1 now, and which of the checks above notices?
-# 3. *(medium, 15 minutes)* Write a mask for *local* attention: each query sees at most two tokens to either side. Draw it with `plotting.masks`.
-# 4. *(medium, 15 minutes)* Rewrite `multihead_by_hand` without the loop over heads, by a reshape and a transpose. Check it against the library.
-# 5. *(hard, 30 minutes)* `nan_to_num` gives the right values for a row that sees nothing. Does it also give finite gradients? Compute them for queries and keys, and compare with `scaled_dot_product`.
+# 2. *(easy, 10 minutes)* Change `attention_by_hand` so that the softmax runs over the queries (`dim=-2`). Which sums are 1 now, and which of the comparisons in this notebook notices?
+# 3. *(medium, 20 minutes)* Put `my_split`, `my_attention` and `my_merge` together into multi-head attention without a loop over heads. Check it against the library, as `multihead_by_hand` was.
+# 4. *(hard, 30 minutes)* `nan_to_num` gives the right values for a row that sees nothing. Does it also give finite gradients? Compute them for queries and keys, and compare with `scaled_dot_product`.
 #
 # <a id="Sources"></a>
 # ## Sources
