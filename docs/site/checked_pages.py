@@ -23,7 +23,7 @@ class Page:
         anchors: the names that a link can end in.
         links: the targets of its links, as they are written.
         files: the targets that a browser fetches by itself: images, scripts, styles.
-        images_without_alt: targets of the images that have no `alt`.
+        images_without_alt: targets of the images that nothing describes.
         headings: level and text of each heading, in order.
     """
 
@@ -49,7 +49,7 @@ class _Reader(HTMLParser):
         if target is not None:
             linked = tag == "a" or (tag == "link" and set((values.get("rel") or "").split()) & _NOT_FETCHED)
             (self.page.links if linked else self.page.files).append(target)
-        if tag == "img" and values.get("alt") is None:
+        if tag == "img" and values.get("alt") in (None, "", values.get("src")):  # Sphinx puts the path for none
             self.page.images_without_alt.append(values.get("src") or "")
         if tag == "div" and (self.skipped or "onlyprint" in (values.get("class") or "").split()):
             self.skipped += 1

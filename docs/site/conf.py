@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import os
 import sys
 from pathlib import Path
 
@@ -76,15 +77,19 @@ if address := repository(ROOT / "pyproject.toml"):
 
 
 def _descriptions(folder: Path) -> dict[str, str]:
-    """The alternative text of each figure, by the name under which myst-nb stores it."""
+    """The alternative text of each figure, by the name under which myst-nb stores it: the digest of its bytes."""
     found = {}
     for path in sorted(folder.glob("notebooks/*.ipynb")):
         for cell in nbformat.read(path, as_version=4).cells:
             for output in cell.get("outputs", []):
-                png = output.get("data", {}).get("image/png")
-                if png is not None:
-                    name = hashlib.sha256(base64.b64decode(png)).hexdigest()
-                    found[name] = output.metadata.get("image/png", {}).get("alt", "")
+                for mime, data in output.get("data", {}).items():
+                    if mime == "image/svg+xml":
+                        content = os.linesep.join(data.splitlines()).encode()
+                    elif mime.startswith("image/"):
+                        content = base64.b64decode(data)
+                    else:
+                        continue
+                    found[hashlib.sha256(content).hexdigest()] = output.metadata.get(mime, {}).get("alt", "")
     return found
 
 

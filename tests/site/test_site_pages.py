@@ -65,7 +65,8 @@ def test_images_are_described(pages):
 def test_a_notebooks_page_shows_its_figures_with_their_descriptions(site, path):
     text = (site / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
     outputs = [output for cell in nbformat.read(path, as_version=4).cells for output in cell.get("outputs", [])]
-    alts = [output.metadata["image/png"]["alt"] for output in outputs if "image/png" in output.get("data", {})]
+    images = [(output, mime) for output in outputs for mime in output.get("data", {}) if mime.startswith("image/")]
+    alts = [output.metadata[mime]["alt"] for output, mime in images if "text/html" not in output.data]
     assert alts
     shown = [html.unescape(alt) for alt in re.findall(r'<img[^>]*\balt="([^"]*)"', text)]
     assert [alt for alt in alts if alt not in shown] == []
