@@ -624,23 +624,24 @@ when_warmup_matters = Choice(
     options={
         "a": Option(
             False,
-            "Look at the panels with one layer, and at those with the lowest rate. Do the runs without warm-up get "
-            "stuck there?",
+            "Look at the panels with one layer, and at those with the lowest rate. Is a run without warm-up stuck "
+            "there?",
         ),
         "b": Option(
             False,
-            "Look at the panel with twelve layers and the highest rate. Do both arms end at the same loss there?",
+            "Look at the panel with twelve layers and the middle rate. Do both arms end at the same loss there?",
         ),
         "c": Option(
             False,
-            "Look at the second figure. How do the pre-norm runs without warm-up end, at twelve layers and the "
-            "highest rate?",
+            "Go through the table at twelve layers. At which rates are post-norm runs without warm-up stuck, and at "
+            "which "
+            "rates pre-norm ones?",
         ),
         "d": Option(
             True,
-            "Depth, the place of the norm and the rate decide together. That is why both are heard, that warm-up is "
+            "Depth, rate and the place of the norm decide together. That is why both can be heard, that warm-up is "
             "crucial "
-            "and that it makes no difference: the settings differ.",
+            "and that it makes no difference: those who say so have measured other settings.",
         ),
     },
 )
