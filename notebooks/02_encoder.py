@@ -148,6 +148,7 @@ plotting.show(
         xlabel="attention layers passed",
         ylabel="cosine similarity of two tokens",
         markers=True,
+        legend_beside=True,
     ),
     alt="Similarity of tokens against depth, with residual connections and values of three "
     "sizes. With values four times smaller the tokens stay apart over all twelve layers; "
@@ -1006,14 +1007,331 @@ for clip in (None, 0.1):
 # - A Lightning module holds what is particular to a model and leaves the loop to the Trainer.
 # - Warm-up decides whether a deep post-norm model learns at a high rate; for a shallow one or a low rate it does not matter.
 # - Clipping bounds the step of SGD, and changes little with Adam.
-#
+
+# %% [markdown]
 # ## Exercises
 #
+# Each exercise has a check below it, which runs your answer on small and large inputs.
+# If something is wrong, the check shows the smallest input that shows it, and names the mistake if it knows it.
+# Hints and solutions are folded; open a hint at a time, and the solution last.
+
+# %%
+from course_utils import checks
+
+# %% tags=["course-only"]
+checks.keep_progress(False)  # the answers here are the course's own
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 2.1: Layer norm, over the right axis
+#
+# *(easy, 10 minutes)*
+# Write `my_layer_norm(x, gamma, beta, epsilon)` for tokens `x` $[\ldots, D]$; `gamma` and `beta` are $[D]$.
+# Each token is brought to mean 0 and variance 1 on its own, then scaled and shifted.
+# The notebook has such a function above; write yours from the formula alone.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# The formula stands in *Layer norm keeps the scale*.
+# Which axis do mean and variance run over?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# `keepdim=True` keeps that axis with size 1, so that the difference and the division broadcast.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# `x.var` divides by $D-1$ unless you tell it otherwise: see `correction` in its documentation.
+# And `epsilon` is added before the root is taken.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_layer_norm(x, gamma, beta, epsilon):
+    """Layer norm of tokens [..., D] with scale gamma [D] and shift beta [D]."""
+    mean = x.mean(dim=-1, keepdim=True)
+    variance = x.var(dim=-1, keepdim=True, correction=0)
+    return gamma * (x - mean) / (variance + epsilon).sqrt() + beta
+
+
+# %% tags=["check"]
+checks.layer_norm(my_layer_norm)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 2.2: Residual and norm, in both orders
+#
+# *(medium, 10 minutes)*
+# Write `my_step(x, part, norm, norm_first)`, one of the two steps of a block.
+# `part` is attention or the feed-forward network, and `norm` a layer norm; both are functions that map tokens $[\ldots, T, D]$ to tokens of the same shape.
+# With `norm_first` False the step is post-norm, as in the original paper; with True it is pre-norm.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Both formulas stand in the notebook: post-norm at the head of *Four parts of a block*, pre-norm at the end of *Layer norm keeps the scale*.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Each formula has one sum, one `part` and one `norm`.
+# Ask of each: what is inside the norm?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# In pre-norm, $x$ itself goes into the sum, untouched; only what enters `part` is normalised.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_step(x, part, norm, norm_first):
+    """One step of a block, [..., T, D] to [..., T, D], as post-norm or pre-norm."""
+    if norm_first:
+        return x + part(norm(x))
+    return norm(x + part(x))
+
+
+# %% tags=["check"]
+checks.residual_step(my_step)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 2.3: The exponent of the sinusoids
+#
+# *(medium, 15 minutes)*
+# Write `my_sinusoids(length, width)`, the positional encoding $[T, D]$ of the positions 0 to $T-1$.
+# The even dimensions hold sines, the odd ones cosines, as in the formula of *Positions*.
+# The width may be odd; then there is one sine more than cosines.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# In the formula, $i$ counts pairs.
+# Which $i$ do the dimensions 0 and 1 have, and which the dimensions 6 and 7?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Make all angles first: a column of positions $[T, 1]$, divided by a row of numbers $[\lceil D/2 \rceil]$.
+# `torch.arange(0, width, 2)` gives $2i$.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# Fill an empty tensor: `encoding[:, 0::2]` are the even dimensions, `encoding[:, 1::2]` the odd ones.
+# With an odd width there are $D // 2$ of the latter, which is one fewer than there are angles.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_sinusoids(length, width):
+    """Positional encoding [length, width] of the positions 0 to length - 1."""
+    positions = torch.arange(length)[:, None]  # [T, 1]
+    angles = positions / 10000 ** (torch.arange(0, width, 2) / width)  # [T, ceil(D / 2)]
+    encoding = torch.empty(length, width)
+    encoding[:, 0::2] = angles.sin()
+    encoding[:, 1::2] = angles[:, : width // 2].cos()
+    return encoding
+
+
+# %% tags=["check"]
+checks.sinusoids(my_sinusoids)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 2.4: A shift by k positions is a rotation
+#
+# *(hard, 20 minutes)*
+# Write `my_rotation(offset, width)`, the matrix $M$ of shape $[D, D]$ for which $M\, PE_p = PE_{p+k}$ at every position $p$.
+# Here $k$ is the offset, which may be negative, $D$ is even, and $PE_p$ is a column.
+# Build it from sines and cosines; do not fit it.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Take the first pair alone.
+# It holds $(\sin p, \cos p)$ and is to become $(\sin(p+k), \cos(p+k))$.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# $\sin(a+b) = \sin a \cos b + \cos a \sin b$ and $\cos(a+b) = \cos a \cos b - \sin a \sin b$.
+# Read the four numbers of a 2 by 2 block off these two lines.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# Pair $i$ turns by the angle $k / 10000^{2i/D}$.
+# The blocks stand along the diagonal, for instance by `torch.block_diag`, and everything else is 0.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_rotation(offset, width):
+    """The matrix [width, width] that moves each encoding by `offset` positions."""
+    angles = offset / 10000 ** (torch.arange(0, width, 2) / width)  # [D / 2]
+    blocks = [torch.tensor([[a.cos(), a.sin()], [-a.sin(), a.cos()]]) for a in angles]
+    return torch.block_diag(*blocks)
+
+
+# %% tags=["check"]
+checks.rotation(my_rotation)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 2.5: Warm-up, at its edges
+#
+# *(medium, 15 minutes)*
+# Write `my_factor(step, warmup, max_iters)`, the factor $f(s)$ of *Warm-up and cosine decay* as a number.
+# From step $M$ = `max_iters` on it is 0.
+# With `warmup` = 0 there is no warm-up.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# The formula is a product of a climb and a decay.
+# Write each on its own, and then look at the edges: steps 0, $W$, $M$ and beyond, and $W = 0$.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# What is the climb once it is over?
+# And is it not over at once, if it takes no steps?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# Past $M$ the cosine comes up again, so that case needs a line of its own.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_factor(step, warmup, max_iters):
+    """Factor on the learning rate after `step` optimizer steps, between 0 and 1."""
+    if step >= max_iters:
+        return 0.0
+    climb = min(1.0, step / warmup) if warmup > 0 else 1.0
+    return climb * 0.5 * (1 + math.cos(math.pi * step / max_iters))
+
+
+# %% tags=["check"]
+checks.warmup_factor(my_factor)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 2.6: How many numbers does a block learn?
+#
+# *(medium, 10 minutes)*
+# Write `my_count(width, hidden)`, the number of values that an encoder block learns.
+# The tokens have `width` dimensions, and the feed-forward network `hidden` in between.
+# Every linear layer has a bias, and each of the two layer norms a scale and a shift.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# List the linear layers: four in attention, two in the feed-forward network.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# A linear layer from $a$ to $b$ dimensions has $a \cdot b$ weights and $b$ biases.
+# The number of heads does not matter; why?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# Count a block of your choice with `sum(p.numel() for p in block.parameters())` and see what is missing.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_count(width, hidden):
+    """Number of parameters of an encoder block."""
+    attention = 4 * (width * width + width)  # queries, keys, values and the output
+    feed_forward = (width * hidden + hidden) + (hidden * width + width)
+    norms = 2 * 2 * width
+    return attention + feed_forward + norms
+
+
+# %% tags=["check"]
+checks.block_parameters(my_count)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 2.7: A schedule that never leaves the ground
+#
+# *(easy, 3 minutes)*
+# The module whose schedule is stepped once an epoch named no more tokens rightly than by guessing.
+# Why?
+#
+# - **a** Its learning rate stayed at its highest value and the loss went astray.
+# - **b** Its learning rate stayed at its first value, which is 0.
+# - **c** Its learning rate fell to 0 after the first few steps.
+# - **d** Its optimizer took only one step, at the end of the epoch.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# How many epochs did it train for, and how many steps?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# What is $f(0)$ for $W > 0$?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# A schedule that is stepped once an epoch keeps its value during an epoch.
+# Which value is that in the first one?
+# </details>
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+stepped_each_epoch = "b"
+
+# %% tags=["check"]
+checks.stepped_each_epoch(stepped_each_epoch)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 2.8: When warm-up matters
+#
+# *(medium, 5 minutes)*
+# You saw runs with and without warm-up, at several depths and learning rates.
+# When does warm-up decide whether a model of this task learns?
+#
+# - **a** Always: without it, no Transformer learns.
+# - **b** Never: with and without it, all runs end at about the same loss.
+# - **c** With pre-norm models, more than with post-norm ones.
+# - **d** With deep models at a high learning rate, and with post-norm ones sooner than with pre-norm ones.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Go through the panels of the first figure, from one layer to twelve and from the lowest rate to the highest.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# The table has all depths and rates, and the other order of the norms as well.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# Find one panel that speaks against each of the statements that you doubt.
+# </details>
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+when_warmup_matters = "d"
+
+# %% tags=["check"]
+checks.when_warmup_matters(when_warmup_matters)
+
+# %% [markdown]
+# ### Further
+#
+# These are small experiments without a check.
+#
 # 1. *(easy, 10 minutes)* Change `block_by_hand` to pre-norm and check it against `EncoderBlock(..., norm_first=True)`.
-# 2. *(easy, 10 minutes)* The paper makes the feed-forward network four times as wide as the tokens. What share of the parameters does it hold then? Work it out on paper, then compute it.
-# 3. *(medium, 15 minutes)* Build the rotation $M$ for an offset of $k$ from the angles $k / 10000^{2i/D}$ and compare it with the fitted one.
+# 2. *(easy, 10 minutes)* The paper makes the feed-forward network four times as wide as the tokens. What share of a block's parameters does it hold then? Work it out on paper, then compute it with `my_count`.
+# 3. *(easy, 10 minutes)* Compare `my_rotation(offset, d_model)` with the matrix that was fitted to the encodings. Where do they differ, and why may they?
 # 4. *(medium, 20 minutes)* Train the shift task to name the token *two* places back, then *five*. Which needs more steps? Draw the attention maps.
-# 5. *(hard, 30 minutes)* Train without warm-up at learning rates of 0.01, 0.03 and 0.1, over five seeds each, and again with it. Is warm-up crucial here?
 #
 # <a id="Sources"></a>
 # ## Sources
