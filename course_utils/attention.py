@@ -154,7 +154,7 @@ class MultiheadAttention(nn.Module):
         if x.dim() != 3 or x.size(-1) != input_dim:
             raise ValueError(f"x must be [batch, length, input_dim={input_dim}], got {list(x.shape)}")
         batch, length, _ = x.shape
-        mask = _combined_mask(mask, token_mask, (batch, self.num_heads, length, length))
+        mask = combined_mask(mask, token_mask, (batch, self.num_heads, length, length))
 
         qkv = self.qkv_proj(x)  # [B, T, 3·D]
         qkv = qkv.view(batch, length, self.num_heads, 3 * self.head_dim).transpose(1, 2)  # [B, H, T, 3·head_dim]
@@ -163,13 +163,13 @@ class MultiheadAttention(nn.Module):
         if return_attention:
             values, attention = scaled_dot_product(q, k, v, mask)
         else:
-            values, attention = _fused_attention(q, k, v, mask), None
+            values, attention = fused_attention(q, k, v, mask), None
         values = values.transpose(1, 2).reshape(batch, length, self.embed_dim)  # the heads side by side again
         output = self.o_proj(values)
         return (output, attention) if return_attention else output
 
 
-def _fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+def fused_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     """The values of `scaled_dot_product` by PyTorch's fused kernels, which never form the [Tq, Tk] weights."""
     if mask is None:
         return F.scaled_dot_product_attention(q, k, v)
@@ -225,7 +225,7 @@ def _broadcasts(mask: Tensor, shape: tuple[int, ...]) -> bool:
     return mask.dim() <= len(shape) and sizes_fit
 
 
-def _combined_mask(mask: Tensor | None, token_mask: Tensor | None, shape: tuple[int, int, int, int]) -> Tensor | None:
+def combined_mask(mask: Tensor | None, token_mask: Tensor | None, shape: tuple[int, int, int, int]) -> Tensor | None:
     """One boolean mask, broadcastable to [B, H, Tq, Tk], from the two kinds; None where neither is given."""
     batch, _, _, length = shape
     if mask is not None:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from course_utils.attention import MultiheadAttention, _combined_mask, _fused_attention, scaled_dot_product
+from course_utils.attention import MultiheadAttention, combined_mask, fused_attention, scaled_dot_product
 from course_utils.heads import join_heads, split_into_heads
 from course_utils.key_value_cache import KeyValueCache
 
@@ -56,8 +56,8 @@ class CausalAttention(MultiheadAttention):
         if cache is not None:
             k, v = cache.append(k, v)  # [B, H, Tk, head_dim]
         shape = (*q.shape[:3], k.size(-2))  # [B, H, T, Tk]
-        mask = _combined_mask(causal_mask(*shape[2:], device=x.device), token_mask, shape)
+        mask = combined_mask(causal_mask(*shape[2:], device=x.device), token_mask, shape)
         if return_attention:
             values, attention = scaled_dot_product(q, k, v, mask)
             return join_heads(self, values), attention
-        return join_heads(self, _fused_attention(q, k, v, mask))
+        return join_heads(self, fused_attention(q, k, v, mask))

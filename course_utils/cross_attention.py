@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from course_utils.attention import _combined_mask, _fused_attention, scaled_dot_product
+from course_utils.attention import combined_mask, fused_attention, scaled_dot_product
 from course_utils.key_value_cache import KeyValueCache
 
 
@@ -75,11 +75,11 @@ class CrossAttention(nn.Module):
             if cache is not None:
                 cache.append(k, v)
 
-        mask = _combined_mask(mask, token_mask, (*q.shape[:3], k.size(-2)))
+        mask = combined_mask(mask, token_mask, (*q.shape[:3], k.size(-2)))
         if return_attention:
             values, attention = scaled_dot_product(q, k, v, mask)
         else:
-            values, attention = _fused_attention(q, k, v, mask), None
+            values, attention = fused_attention(q, k, v, mask), None
         output = self.o_proj(values.transpose(1, 2).flatten(2))
         return (output, attention) if return_attention else output
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from course_utils.attention import MultiheadAttention, _combined_mask, _fused_attention, scaled_dot_product
+from course_utils.attention import MultiheadAttention, combined_mask, fused_attention, scaled_dot_product
 from course_utils.heads import join_heads, split_into_heads
 
 
@@ -70,8 +70,8 @@ class RotaryAttention(MultiheadAttention):
         """As `MultiheadAttention.forward`, but the scores know how far apart two tokens stand."""
         q, k, v = split_into_heads(self, x)  # each [B, H, T, head_dim]
         q, k = self.rotary(q), self.rotary(k)
-        mask = _combined_mask(mask, token_mask, (*q.shape[:3], q.size(-2)))
+        mask = combined_mask(mask, token_mask, (*q.shape[:3], q.size(-2)))
         if return_attention:
             values, attention = scaled_dot_product(q, k, v, mask)
             return join_heads(self, values), attention
-        return join_heads(self, _fused_attention(q, k, v, mask))
+        return join_heads(self, fused_attention(q, k, v, mask))

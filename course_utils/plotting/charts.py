@@ -38,7 +38,7 @@ def curves(
     """
     figure = new_figure(6, 3.5)
     axes = figure.subplots()
-    for (label, y), style in zip(ys.items(), _line_styles(), strict=False):
+    for (label, y), style in zip(ys.items(), line_styles(), strict=False):
         axes.plot(as_array(x), as_array(y), label=label, marker="o" if markers else None, **style)
     if reference is not None:
         height, name = reference
@@ -50,7 +50,7 @@ def curves(
     return figure
 
 
-def _line_styles() -> list[dict]:
+def line_styles() -> list[dict]:
     """Line styles that stay apart without colour."""
     return [{"linestyle": style} for style in ("-", "--", "-.", ":", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from course_utils.plotting.charts import _line_styles
+from course_utils.plotting.charts import line_styles
 from course_utils.plotting.style import PALETTE, as_array, new_figure, styled
 
 _MARKERS = "osD^vP"
@@ -36,7 +36,7 @@ def growth(
     for axes, (ylabel, curves) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         axes.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
         axes.axvspan(fitted_from, x.max(), color="grey", alpha=0.12, linewidth=0)
-        for (name, y), style, colour, marker in zip(curves.items(), _line_styles(), PALETTE, _MARKERS, strict=False):
+        for (name, y), style, colour, marker in zip(curves.items(), line_styles(), PALETTE, _MARKERS, strict=False):
             label = f"{name}: ${symbol}^{{{exponents[ylabel][name]:.2f}}}$"
             axes.plot(x, as_array(y), label=label, color=colour, marker=marker, markersize=5, **style)
         axes.grid(True, alpha=0.4)

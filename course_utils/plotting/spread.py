@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from course_utils.plotting.charts import _line_styles
+from course_utils.plotting.charts import line_styles
 from course_utils.plotting.style import PALETTE, as_array, new_figure, styled
 
 
@@ -44,7 +44,7 @@ def curves_with_spread(
     x = as_array(x)
     figure = new_figure(8 if legend_beside else 6, 3.5)
     axes = figure.subplots()
-    for (label, y), style, colour in zip(ys.items(), _line_styles(), PALETTE, strict=False):
+    for (label, y), style, colour in zip(ys.items(), line_styles(), PALETTE, strict=False):
         y = as_array(y)
         if y.ndim != 2 or y.shape[1] != len(x):
             raise ValueError(f"{label!r} must be [seeds, {len(x)}], got {list(y.shape)}")
