@@ -51,7 +51,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn, optim
 
-from course_utils import diagrams, plotting
+from course_utils import diagrams, interactive, plotting
 from course_utils.attention import MultiheadAttention, regroup_per_head
 from course_utils.encoder import EncoderBlock, PositionalEncoding, TransformerEncoder
 from course_utils.predictor import TransformerPredictor
@@ -466,6 +466,14 @@ plotting.show(
     ),
     alt="The factor against the step for warm-ups of 0, 100 and 500 steps: a linear "
     "climb, then half a cosine down to 0 at step 2000, and 0 from there on.",
+)
+
+# %% [markdown]
+# Move the sliders below to see what each number does to the learning rate.
+
+# %%
+interactive.show(
+    interactive.warmup_schedule(warmup=100, max_iters=2000, lr=1e-3, longest=2400)
 )
 
 # %% [markdown]
