@@ -825,14 +825,206 @@ for kind in ("seen", "unseen"):
 # - On digits DeepSets does as well as attention, and both work for other set sizes.
 # - A model that finds the odd one among the classes it saw may do worse than a rule among those that it did not.
 # - Heads of the last layer look at different images; which of them matters, their maps do not say.
-#
+
+# %% [markdown]
 # ## Exercises
 #
-# 1. *(easy, 5 minutes)* Set `set_size` to 5 and to 14 and run the notebook again. Is a larger set easier or harder? Does the model need to be trained again?
-# 2. *(easy, 10 minutes)* How well does the cosine rule do if the mean feature of the set is subtracted from each image first?
-# 3. *(medium, 20 minutes)* With few mistakes, the table of confused classes is mostly chance. Draw the test sets with ten other seeds and count again: which pairs of digits stay?
-# 4. *(medium, 20 minutes)* Give the model sets in which *no* image is odd. What do the probabilities look like? What would you add to the model so that it can say "none"?
-# 5. *(hard, 40 minutes)* Train a model *with* positional encoding. Then move the odd one from the last place to another and measure its accuracy. Explain what it has learned.
+# Each exercise has a check below it, which runs your answer on small and large inputs.
+# If something is wrong, the check shows the smallest input that shows it, and names the mistake if it knows it.
+# Hints and solutions are folded; open a hint at a time, and the solution last.
+
+# %%
+from course_utils import checks
+
+# %% tags=["course-only"]
+checks.keep_progress(False)  # the answers here are the course's own
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 4.1: The loss of the odd one
+#
+# *(medium, 10 minutes)*
+# Write `my_odd_loss(scores, positions)`, the mean of $-\log p_t$ over the sets of a batch, as a tensor without axes.
+# `scores` is $[B, T]$, one number for each image, and `positions` is $[B]$: where the odd one stands.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# The formula of $p_t$ stands in *The predictor*.
+# Over what does its sum run?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# It is the loss of a classifier whose classes are the places in the set.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# `F.cross_entropy` takes a table of scores, one row for each case, and the number of the right column of each row.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_odd_loss(scores, positions):
+    """Mean of -log p of the odd one, from scores [B, T] and positions [B]."""
+    return F.cross_entropy(scores, positions)
+
+
+# %% tags=["check"]
+checks.odd_one_loss(my_odd_loss)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 4.2: The odd one without learning
+#
+# *(medium, 15 minutes)*
+# Write `my_odd_one(sets, centre)`, a rule without learning: the image whose cosine similarities with the *others* of its set have the smallest sum.
+# `sets` is $[N, T, D]$ and `centre` is $[D]$; the cosine is that of the angle as seen from the centre.
+# The result is $[N]$, positions from 0 to $T-1$.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# First move the centre to 0, then bring each image to length 1.
+# Then the cosine of two images is their dot product.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# A product of matrices gives the similarity of each image with each, $[N, T, T]$.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# Each image's similarity with itself is 1, so it may stay in the sum: it changes no comparison.
+# Do you want the largest or the smallest sum?
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_odd_one(sets, centre):
+    """Position [N] of the image of each set [N, T, D] that is least similar to the others."""
+    direction = F.normalize(sets - centre, dim=-1)
+    similarity = direction @ direction.transpose(1, 2)  # [N, T, T]
+    return similarity.sum(dim=-1).argmin(dim=-1)
+
+
+# %% tags=["check"]
+checks.least_similar(my_odd_one)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 4.3: The mean of sets of different sizes
+#
+# *(medium, 10 minutes)*
+# Sets of different sizes share a batch by padding, and simple networks for sets, such as DeepSets, take the mean over a set.
+# Write `my_set_mean(x, token_mask)`: the mean over the real images of each set.
+# `x` is $[B, T, D]$, and `token_mask` is boolean, $[B, T]$, True where an image is real.
+# The result is $[B, D]$, with zeros for a set without any real image; the padding may hold anything, even NaN.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# A mean is a sum divided by a number.
+# Which of the two does padding spoil?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# What is 0 times NaN?
+# Write zeros over the padding rather than multiplying by 0.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# `masked_fill` needs a mask that broadcasts to $[B, T, D]$, and `clamp(min=1)` keeps a number from being 0.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_set_mean(x, token_mask):
+    """Mean [B, D] over the real images of sets [B, T, D]; zeros for an empty set."""
+    total = x.masked_fill(~token_mask[..., None], 0.0).sum(dim=1)
+    return total / token_mask.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+# %% tags=["check"]
+checks.set_mean(my_set_mean)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 4.4: The loss of one who guesses
+#
+# *(easy, 5 minutes)*
+# Before it has learned anything, a model gives all ten images of a set about the same score.
+# What is its loss, in nats a set?
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# What probability does each image get if all scores are equal?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# The loss is $-\log$ of the probability of the odd one.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# The unit is nats, so the logarithm is the natural one, `math.log`.
+# </details>
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+import math
+
+guessing_loss = -math.log(1 / 10)
+
+# %% tags=["check"]
+checks.guessing_loss(guessing_loss)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 4.5: A perfect score, and nothing learned
+#
+# *(medium, 5 minutes)*
+# A model is trained *with* positional encoding on sets whose odd one always stands last.
+# It is right on all new sets of this kind; when the odd one is moved to another place, it is wrong every time, as you saw in *An order that is learnt all the same*.
+# What has it learned?
+#
+# - **a** It has learned the training images by heart.
+# - **b** It has learned to answer with the last place, whatever the images show.
+# - **c** It has learned the task, and cannot apply it to places that it has not seen in training.
+# - **d** It has learned little, because the positions drown the features.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# What could a model do that never looks at an image?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Which places have an encoding that it has not seen?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# The course's own model is trained on the same sets.
+# What is it not given, and what does that make impossible for it?
+# </details>
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+learned_the_place = "b"
+
+# %% tags=["check"]
+checks.learned_the_place(learned_the_place)
+
+# %% [markdown]
+# ### Further
+#
+# These are small experiments without a check.
+#
+# 1. *(easy, 10 minutes)* How well does the cosine rule do if the mean feature of the set is subtracted from each image first?
+# 2. *(medium, 20 minutes)* With few mistakes, the table of confused classes is mostly chance. Draw the test sets with ten other seeds and count again: which pairs of digits stay?
+# 3. *(medium, 20 minutes)* Give the model sets in which *no* image is odd. What do the probabilities look like? What would you add to the model so that it can say "none"?
+# 4. *(hard, 40 minutes)* Build sets with *two* odd ones, both of the same other class. What does the model that you have say of them, and which loss would you train a better one with?
 #
 # <a id="Sources"></a>
 # ## Sources
