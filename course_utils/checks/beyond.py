@@ -613,9 +613,8 @@ weight_and_worth = Choice(
         ),
         "c": Option(
             True,
-            "Any one of them is spare while the others are there, and all together are needed. A map is a reason to "
-            "run an "
-            "experiment, and no experiment.",
+            "Some are spare as long as the others are there, one may carry most of the work, and their maps look "
+            "alike. A map is a reason to run an experiment, and no experiment.",
         ),
         "d": Option(
             False,
