@@ -20,6 +20,7 @@ def own_surroundings() -> Iterator[None]:
     deterministic = torch.are_deterministic_algorithms_enabled()
     only_warn = torch.is_deterministic_algorithms_warn_only_enabled()
     with (
+        _same_default_device(),
         torch.random.fork_rng(),  # of all devices that are in use
         torch.inference_mode(False),
         torch.enable_grad(),
@@ -40,3 +41,13 @@ def own_surroundings() -> Iterator[None]:
                 torch.use_deterministic_algorithms(deterministic, warn_only=only_warn)
             np.random.set_state(numpy_state)
             random.setstate(python_state)
+
+
+@contextlib.contextmanager
+def _same_default_device() -> Iterator[None]:
+    device = torch.get_default_device()
+    try:
+        yield
+    finally:
+        if torch.get_default_device() != device:
+            torch.set_default_device(device)

@@ -467,6 +467,21 @@ def test_the_notebooks_own_state_neither_reaches_the_check_nor_is_changed():
     assert random.getstate() == before[2]
 
 
+def test_the_default_device_neither_reaches_the_check_nor_is_changed():
+    def disturbing(x):
+        torch.set_default_device("meta")
+        return x.softmax(-1)
+
+    assert check(disturbing).passed
+    assert torch.ones(1).device.type == "cpu"
+    try:
+        torch.set_default_device("meta")
+        assert check(lambda x: torch.ones(()) * x.softmax(-1)).passed
+        assert torch.get_default_device().type == "meta"
+    finally:
+        torch.set_default_device(None)
+
+
 def test_gradients_can_be_asked_for_where_the_notebook_has_switched_them_off():
     with torch.inference_mode():
         assert check(lambda x: torch.autograd.grad(x.requires_grad_().logsumexp(-1).sum(), x)[0]).passed
