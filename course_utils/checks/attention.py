@@ -245,8 +245,8 @@ masked_weights = Exercise(
     oracle=_masked_softmax,
     cases=_masked_cases,
     laws=(Law("a hidden key has weight 0", _hidden_weigh_nothing), Law("each row sums to 1", _rows_sum_to_1)),
-    covered="masks of their own and masks that broadcast, very low scores, and rows that see all keys. Half of all "
-    "mistakes with attention are a mask read the wrong way, and it trains all the same",
+    covered="masks of their own and masks that broadcast, very low scores, and rows that see all keys. A mask read "
+    "the wrong way round raises no error and trains all the same, on what it should not see",
     mistakes=(
         Mistake(
             "the mask is read the wrong way round",

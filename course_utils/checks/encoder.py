@@ -271,7 +271,7 @@ sinusoids = Exercise(
         ),
     ),
     covered="even and odd widths, a single dimension, and one position. With a wrong exponent each position still has "
-    "a code of its own, so that training hides the mistake until sequences get long",
+    "a code of its own, so that no error and no shape gives it away",
     mistakes=(
         Mistake(
             "the exponent is doubled",
