@@ -50,6 +50,15 @@ set_size: int = 10  # images in a set, the odd one included
 max_epochs: Optional[int] = None  # None: as the profile says; a number always trains
 checkpoint: str = "auto"  # one of: auto, required, none; whether the model is loaded
 seed: int = 42  # of the fixed sets, the initial weights and the order of the batches
+devices: int = (
+    1  # of each node, which share every batch; more than 1 need a strategy for notebooks
+)
+num_nodes: int = 1  # machines
+strategy: str = (
+    "auto"  # how devices work together, by Lightning's names, such as ddp_notebook
+)
+precision: str = "32-true"  # one of: 32-true, bf16-mixed; the second on a GPU that has it
+compile_model: bool = False  # with torch.compile: slow to begin, for long training
 
 # %% tags=["nbval-ignore-output"]
 import importlib.util
@@ -83,7 +92,7 @@ import torch
 import torch.nn.functional as F
 from scipy.stats import binomtest
 
-from course_utils import plotting
+from course_utils import interactive, plotting
 from course_utils.anomaly import anomaly_datasets, train_anomaly
 from course_utils.batches import eval_loader
 from course_utils.experiments import (
@@ -94,6 +103,7 @@ from course_utils.experiments import (
 from course_utils.experiments.set_anomaly_heads import head_distances, heads
 from course_utils.feature_cache import cached_features
 from course_utils.images import load_images
+from course_utils.machine import Machine
 from course_utils.results import record
 from course_utils.set_evaluation import chooser, set_accuracy
 from course_utils.training import History
@@ -261,6 +271,9 @@ model, accuracy = train_anomaly(
     max_epochs=max_epochs,
     seed=seed,
     callbacks=[history],
+    machine=Machine(
+        devices, num_nodes, strategy, precision=precision, compile=compile_model
+    ),
 )
 if history.train_loss:  # it was trained, not loaded
     plotting.show(
@@ -514,6 +527,21 @@ plotting.show(
     "layer, columns stand out, among them that of the odd one.",
 )
 
+# %% [markdown]
+# The next cell shows the same maps to look into.
+# Mask the odd one, and see to whom its weight goes.
+
+# %%
+interactive.show(
+    interactive.attention_explorer(
+        [layer[0] for layer in attention],
+        tokens=[*(f"image {t}" for t in range(1, set_size)), "the odd one"],
+        thumbnails=image_set.images[test_rows[example[1]]],
+        alt="The same maps, to look into: choose a layer, a head and an image to see its "
+        "weights, and mask images to see the others renormalise.",
+    )
+)
+
 
 # %%
 def attention_of_others_on_odd(model, batches):
@@ -686,6 +714,25 @@ record("mistakes", len(wrong))
 # Look at the images: would you have found the odd one?
 # Where the model is wrong it is often because one of the others looks odder than the odd one: a digit that is badly written, or a photograph that shows more than its class says.
 #
+# With digits, the next cell lets you play against the model.
+# Four of the eight sets are the ones above, and four are spread over the test set; the images of each are shuffled.
+# So the model's score here says nothing about its accuracy: half of the sets were chosen because it is worst at them.
+
+# %%
+if images == "digits":
+    spread = torch.linspace(0, len(of_odd) - 1, 4).long()
+    played = torch.cat([hardest, spread])  # [8]
+    _, played_members, odd_places = datasets["test"].__getitems__(played.tolist()).tensors
+    interactive.show(
+        interactive.odd_one_out_game(
+            image_set.images[test_rows[played_members]],
+            odd_places,
+            probabilities[played],
+            seed=seed,
+        )
+    )
+
+# %% [markdown]
 # Which classes does it confuse?
 # The table counts the mistakes by the two classes of the set, whichever of them was the odd one.
 
