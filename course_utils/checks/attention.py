@@ -162,8 +162,7 @@ attention_weights = Exercise(
             "no axis is given to the softmax",
             lambda scores: torch.nn.functional.softmax(scores, dim=0 if scores.dim() == 3 else 1),
             "PyTorch then picks an axis by the rank, with a warning: it takes another one for three axes than for two "
-            "or four. "
-            "Which axis do you mean?",
+            "or four. Which axis do you mean?",
         ),
         Mistake(
             "the softmax runs over the whole matrix",
@@ -180,8 +179,7 @@ attention_weights = Exercise(
             "the largest score of all is taken off every row",
             lambda scores: (p := (scores - scores.max()).exp()) / p.sum(dim=-1, keepdim=True),
             "A row whose scores are far below the largest one of the matrix comes to nothing. Whose largest score "
-            "should be "
-            "taken off?",
+            "should be taken off?",
         ),
         Mistake(
             "the weights are not normalised",
@@ -346,8 +344,7 @@ padding_mask = Exercise(
             "the lengths lie along the tokens",
             lambda lengths, max_len: _places(max_len) < lengths,
             "Each place is compared with a length of its own, if the sizes happen to fit. Along which axis do the "
-            "sequences "
-            "of the batch lie?",
+            "sequences of the batch lie?",
         ),
         Mistake(
             "rows and columns have changed places",
@@ -468,8 +465,7 @@ attend = Exercise(
                 _scores_of(q, k).masked_fill(~mask & mask.any(dim=-1, keepdim=True), -math.inf).softmax(dim=-1) @ v
             ),
             "You keep the scores of such a row, and that is a good way around the NaN. What has to be done to its "
-            "weights "
-            "afterwards?",
+            "weights afterwards?",
         ),
         Mistake(
             "a single NaN clears the whole result",
@@ -532,8 +528,7 @@ split_heads = Exercise(
             "the heads take every H-th number",
             lambda x, h: x.reshape(x.size(0), x.size(1), x.size(2) // h, h).permute(0, 3, 1, 2),
             "Your first head has numbers from all over the token. The heads are to be neighbouring slices of it: "
-            "which of "
-            "the two new axes runs faster?",
+            "which of the two new axes runs faster?",
         ),
         Mistake(
             "the heads are not moved to the front",
@@ -583,8 +578,7 @@ merge_heads = Exercise(
             "tokens and heads are mixed up",
             lambda heads: heads.reshape(heads.size(0), heads.size(2), -1),
             "The shape is right, and the content is not: one token got the numbers of several. A reshape keeps the "
-            "order "
-            "of the numbers; which order do they need before it?",
+            "order of the numbers; which order do they need before it?",
         ),
         Mistake(
             "view refuses what was transposed",
@@ -595,8 +589,8 @@ merge_heads = Exercise(
         Mistake(
             "the heads are interleaved",
             lambda heads: heads.permute(0, 2, 3, 1).flatten(2),
-            "Each token has its own numbers, but those of the heads alternate. Which axis must run slower, the head or "
-            "the place within it?",
+            "Each token has its own numbers, but those of the heads alternate. Which axis must run slower, the head "
+            "or the place within it?",
         ),
         Mistake(
             "the heads are averaged",
@@ -678,15 +672,13 @@ order_change = Exercise(
             "the output is not shuffled",
             lambda layer, x, order: (layer(x[order]) - layer(x)).abs().max().item(),
             "You test whether shuffling changes nothing at all. That is invariance; what may happen to the outputs of "
-            "an "
-            "equivariant layer?",
+            "an equivariant layer?",
         ),
         Mistake(
             "the output is shuffled the other way",
             lambda layer, x, order: (layer(x[order]) - layer(x)[order.argsort()]).abs().max().item(),
             "You shuffle the outputs by the inverse of the order. Where does the token at place 0 of the shuffled "
-            "input "
-            "come from?",
+            "input come from?",
         ),
         Mistake(
             "the input is not shuffled",
@@ -788,8 +780,8 @@ weights_memory = Quantity(
     minutes=5,
     expected=2048.0,
     unit="MiB",
-    covered="one sequence of 8192 tokens, 8 heads, 4 bytes a number. That is one layer, before any gradient; "
-    "it is why fused kernels never write the weights down",
+    covered="one sequence of 8192 tokens, 8 heads, 4 bytes a number. That is one layer, before any gradient; it is "
+    "why fused kernels never write the weights down",
     wrong_values=(
         WrongValue(
             "as much as for half the length",
@@ -835,8 +827,7 @@ eightfold_length = Quantity(
     minutes=5,
     expected=lambda power: 8.0**power,
     covered="the power that was measured, and not the one that is told. A fitted power predicts well within the range "
-    "that "
-    "it was fitted on, and a little beyond",
+    "that it was fitted on, and a little beyond",
     wrong_values=(
         WrongValue(
             "eight times the time",
@@ -879,8 +870,7 @@ why_scale = Choice(
         "a": Option(
             False,
             "Scores of that size are some tens, and single precision reaches beyond 10^38. PyTorch's softmax also "
-            "takes "
-            "the largest score off a row first. Look at the entropy that you recorded: what does it say of the "
+            "takes the largest score off a row first. Look at the entropy that you recorded: what does it say of the "
             "weights?",
         ),
         "b": Option(
@@ -896,8 +886,7 @@ why_scale = Choice(
         "d": Option(
             False,
             "The output is a weighted mean of the values whatever the scores are, so it cannot be longer than the "
-            "longest "
-            "value. Large scores do their harm one step earlier.",
+            "longest value. Large scores do their harm one step earlier.",
         ),
     },
 )

@@ -40,8 +40,8 @@ shifted_target = Exercise(
     minutes=5,
     oracle=_shifted_target,
     cases=_target_cases,
-    covered="one token and several, one sequence and several, and a start token that is no digit. "
-    "Forget the shift, and the loss falls to nothing while the model learns to copy its input",
+    covered="one token and several, one sequence and several, and a start token that is no digit. Forget the shift, "
+    "and the loss falls to nothing while the model learns to copy its input",
     mistakes=(
         Mistake(
             "the target is not shifted",
@@ -52,8 +52,7 @@ shifted_target = Exercise(
             "shifted to the left",
             lambda target, start: F.pad(target[:, 1:], (0, 1), value=start),
             "At each place the decoder is given the token *after* the one to predict. What has been written when "
-            "place t "
-            "is to be predicted?",
+            "place t is to be predicted?",
         ),
         Mistake(
             "the last token comes round to the front",
@@ -124,8 +123,8 @@ top_k_probabilities = Exercise(
     minutes=15,
     oracle=_top_k_probabilities,
     cases=_top_k_cases,
-    covered="single rows and batches, one token, some and all of them, cold and warm. "
-    "With k = 1 this is greedy decoding, with every token allowed it is plain sampling",
+    covered="single rows and batches, one token, some and all of them, cold and warm. With k = 1 this is greedy "
+    "decoding, with every token allowed it is plain sampling",
     laws=(
         Law(
             "each row sums to 1",
@@ -217,8 +216,8 @@ cached_attention = Exercise(
     minutes=20,
     oracle=_cached_attention,
     cases=_cache_cases,
-    covered="the first token, the second and later ones, batches and heads. "
-    "The result is that of the whole sequence computed anew, for one row of work",
+    covered="the first token, the second and later ones, batches and heads. The result is that of the whole sequence "
+    "computed anew, for one row of work",
     mistakes=(
         Mistake(
             "the newest token does not see itself",
@@ -247,8 +246,7 @@ cached_attention = Exercise(
                 _put(values, v),
             ),
             "Your only query is treated as the first of the sequence. `is_causal` lines a mask up at the top left; "
-            "what "
-            "may the *last* token not see?",
+            "what may the *last* token not see?",
         ),
         Mistake(
             "the newest token stands in front",
@@ -331,8 +329,8 @@ rotary = Exercise(
     minutes=25,
     oracle=_rotary,
     cases=_rotary_cases,
-    covered="widths from 2 to 16, batches and heads, and sequences that begin later. "
-    "Both queries and keys are turned so, and their dot product then depends on their distance alone",
+    covered="widths from 2 to 16, batches and heads, and sequences that begin later. Both queries and keys are turned "
+    "so, and their dot product then depends on their distance alone",
     laws=(
         Law(
             "no vector changes its length",
@@ -346,8 +344,7 @@ rotary = Exercise(
             "it turns backwards",
             lambda x, first: _turned(x, first, sign=-1.0),
             "You turn clockwise. On its own that is as good, and it does not fit weights trained the other way. Where "
-            "does "
-            "[1, 0] go when it turns by a small positive angle?",
+            "does [1, 0] go when it turns by a small positive angle?",
         ),
         Mistake(
             "the pairs are made of the two halves",
@@ -424,8 +421,8 @@ linear_attention = Exercise(
     minutes=20,
     oracle=_linear_attention,
     cases=_linear_cases,
-    covered="as many queries as keys, more and fewer, batches and heads. "
-    "With the product of keys and values first, nothing of size T by T is ever made",
+    covered="as many queries as keys, more and fewer, batches and heads. With the product of keys and values first, "
+    "nothing of size T by T is ever made",
     mistakes=(
         Mistake(
             "the result is not normalised",
@@ -494,8 +491,8 @@ window_mask = Exercise(
     minutes=10,
     oracle=_window_mask,
     cases=as_cases(lambda rng: [(2, 0), (3, 1), (1, 1), (6, 2), (9, 3), (4, 10)]),
-    covered="no reach, some, and more than there are tokens. "
-    "The cost then grows with T times the reach, and far tokens can only meet over several layers",
+    covered="no reach, some, and more than there are tokens. The cost then grows with T times the reach, and far "
+    "tokens can only meet over several layers",
     mistakes=(
         Mistake(
             "the reach is not included",
@@ -553,9 +550,8 @@ cache_memory = Quantity(
     minutes=5,
     expected=384.0,
     unit="MiB",
-    covered="24 layers of 16 heads of width 64, 4096 tokens, 2 bytes a number. It grows with every token and with "
-    "every "
-    "user served at once, and soon it is larger than the model",
+    covered="24 layers of 16 heads of width 64, 4096 tokens, 2 bytes a number. It grows with every token, and with "
+    "every text that is written at the same time",
     wrong_values=(
         WrongValue(
             "keys or values only",
@@ -602,14 +598,12 @@ weight_and_worth = Choice(
         "a": Option(
             False,
             "A map says where a head reads from, and not what becomes of what it read. Whether the result depends on "
-            "it is "
-            "found by taking it away, and that is what was done.",
+            "it is found by taking it away, and that is what was done.",
         ),
         "b": Option(
             False,
             "A mistake in the experiment is always worth a look; yet there is a plain reason for such a result that "
-            "needs "
-            "none. What do the other heads of the layer look at?",
+            "needs none. What do the other heads of the layer look at?",
         ),
         "c": Option(
             True,
@@ -619,8 +613,7 @@ weight_and_worth = Choice(
         "d": Option(
             False,
             "That was measured as well: look at the rows *all* of the table. What does it cost when the whole layer "
-            "attends "
-            "evenly?",
+            "attends evenly?",
         ),
     },
 )

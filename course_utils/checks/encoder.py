@@ -55,14 +55,13 @@ layer_norm = Exercise(
             "the variance is the unbiased one",
             lambda x, g, b, e: _normalised(x, g, b, e, correction=1),
             "Your variance divides by D - 1. Layer norm estimates nothing about a population: by what does it divide? "
-            "See "
-            "what `torch.var` does if you say nothing.",
+            "See what `torch.var` does if you say nothing.",
         ),
         Mistake(
             "the statistics are those of a dimension, not of a token",
             lambda x, g, b, e: _normalised(x, g, b, e, axis=-2),
-            "You normalise each dimension over the tokens, which is closer to batch norm. May the result for one token "
-            "depend on the others?",
+            "You normalise each dimension over the tokens, which is closer to batch norm. May the result for one "
+            "token depend on the others?",
         ),
         Mistake(
             "the statistics run over axis 1 whatever the rank",
@@ -73,8 +72,7 @@ layer_norm = Exercise(
             "the axis of the statistics is lost",
             lambda x, g, b, e: g * (x - x.mean(-1)) / (x.var(-1, correction=0) + e).sqrt() + b,
             "A mean over the last axis has one axis fewer, and is then lined up with the wrong one, if the sizes "
-            "happen to "
-            "fit. How do you keep it?",
+            "happen to fit. How do you keep it?",
         ),
         Mistake(
             "the statistics are those of a whole sequence",
@@ -372,8 +370,7 @@ rotation = Exercise(
             "it turns backwards",
             lambda offset, width: _rotation(-offset, width),
             "Your matrix leads from p to p - k, or it is made for rows on its left. Try it by hand on the sine and "
-            "cosine "
-            "of position 0.",
+            "cosine of position 0.",
         ),
         Mistake(
             "it turns by one position whatever the offset",
@@ -486,8 +483,7 @@ warmup_factor = Exercise(
             "the cosine begins after the warm-up",
             _cosine_after_warmup,
             "Your cosine starts when the warm-up ends. That is a common schedule, but another one: what does s count "
-            "from "
-            "in this formula?",
+            "from in this formula?",
         ),
         Mistake(
             "the warm-up leaves the cosine out",
@@ -595,20 +591,17 @@ stepped_each_epoch = Choice(
         "b": Option(
             True,
             "The factor is that of step 0 for the whole of the only epoch, and with warm-up that is 0. The optimizer "
-            "steps "
-            "and moves nothing.",
+            "steps and moves nothing.",
         ),
         "c": Option(
             False,
             "A schedule that decays too early leaves a model that has learned something first. This accuracy is that "
-            "of a "
-            "model which has learned nothing.",
+            "of a model which has learned nothing.",
         ),
         "d": Option(
             False,
             "Lightning steps the optimizer after every batch in both runs; only the schedule's interval is another. "
-            "What "
-            "does the optimizer multiply its step by?",
+            "What does the optimizer multiply its step by?",
         ),
     },
 )
@@ -634,14 +627,12 @@ when_warmup_matters = Choice(
         "c": Option(
             False,
             "Go through the table at twelve layers. At which rates are post-norm runs without warm-up stuck, and at "
-            "which "
-            "rates pre-norm ones?",
+            "which rates pre-norm ones?",
         ),
         "d": Option(
             True,
             "Depth, rate and the place of the norm decide together. That is why both can be heard, that warm-up is "
-            "crucial "
-            "and that it makes no difference: those who say so have measured other settings.",
+            "crucial and that it makes no difference: those who say so have measured other settings.",
         ),
     },
 )

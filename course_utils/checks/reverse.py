@@ -49,15 +49,14 @@ token_loss = Exercise(
     minutes=10,
     oracle=_token_loss,
     cases=_loss_cases,
-    covered="one digit, short and long sequences, 2 to 10 classes, and a model that is sure and wrong. "
-    "A loss that takes the softmax twice still falls, only ever more slowly, and nobody is told",
+    covered="one digit, short and long sequences, 2 to 10 classes, and a model that is sure and wrong. A loss that "
+    "takes the softmax twice still falls, only ever more slowly, and nobody is told",
     mistakes=(
         Mistake(
             "a softmax is taken before the cross-entropy",
             lambda logits, targets: _token_loss(logits.softmax(dim=-1), targets),
             "Your loss hardly falls where the model is sure and right. What does PyTorch's cross-entropy do to its "
-            "input "
-            "first?",
+            "input first?",
         ),
         Mistake(
             "positions and classes are mixed up",
@@ -147,8 +146,8 @@ weight_on_mirrored = Exercise(
     minutes=10,
     oracle=_weight_on_mirrored,
     cases=_map_cases,
-    covered="single maps, batches, heads, and lengths from 2 to 7. "
-    "A number over all sequences is worth more than the one map that looks best",
+    covered="single maps, batches, heads, and lengths from 2 to 7. A number over all sequences is worth more than the "
+    "one map that looks best",
     mistakes=(
         Mistake(
             "the main diagonal",
@@ -178,8 +177,7 @@ weight_on_mirrored = Exercise(
                 (attention.argmax(dim=-1) == torch.arange(attention.size(-1) - 1, -1, -1)).float().mean().item()
             ),
             "You count the queries that look there most. That is worth knowing, and it is another number: how *much* "
-            "of "
-            "their weight lies there?",
+            "of their weight lies there?",
         ),
         Mistake(
             "the mean over the whole map",
@@ -230,8 +228,8 @@ clip_by_norm = Exercise(
             lambda case, output: float(_length([torch.as_tensor(g) for g in output])) <= case.arguments[1] * 1.001,
         ),
     ),
-    covered="one gradient and several of different shapes, above and below the limit, and gradients of 0. "
-    "One factor for all of them keeps the direction of the step; anything else walks somewhere else",
+    covered="one gradient and several of different shapes, above and below the limit, and gradients of 0. One factor "
+    "for all of them keeps the direction of the step; anything else walks somewhere else",
     mistakes=(
         Mistake(
             "each gradient is clipped on its own",
@@ -297,8 +295,8 @@ whole_sequences = Quantity(
     minutes=5,
     expected=0.99**16,
     rtol=5e-3,
-    covered="16 digits that are right independently of each other. An accuracy of single digits flatters: ask of every "
-    "number what it counts",
+    covered="16 digits that are right independently of each other. An accuracy of single digits flatters: ask of "
+    "every number what it counts",
     wrong_values=(
         WrongValue(
             "as often as a digit",
@@ -346,8 +344,7 @@ one_direction_ceiling = Quantity(
             "the formula for even lengths",
             0.5 * (1 + 1 / 5),
             "The notebook's formula is for even T, where half the answers have been read. Which digit stands in the "
-            "middle "
-            "of 15, and has it been read when it is asked for?",
+            "middle of 15, and has it been read when it is asked for?",
         ),
         WrongValue(
             "the middle one is guessed",
@@ -383,8 +380,8 @@ spread_weight = Choice(
     options={
         "a": Option(
             False,
-            "Then digits would be wrong, and the test accuracy says that next to none is. A weight that is not 1 is no "
-            "probability of being right.",
+            "Then digits would be wrong, and the test accuracy says that next to none is. A weight that is not 1 is "
+            "no probability of being right.",
         ),
         "b": Option(
             False,
@@ -394,14 +391,12 @@ spread_weight = Choice(
         "c": Option(
             False,
             "A row of weights sums to 1 by itself, and padding there is none: every sequence has the full length. "
-            "Where "
-            "in the map does the rest of the weight lie?",
+            "Where in the map does the rest of the weight lie?",
         ),
         "d": Option(
             True,
             "The output network only has to tell which digit has the largest share of the sum. Neighbouring places "
-            "have "
-            "similar encodings and get some weight, and that is not enough to tip the balance.",
+            "have similar encodings and get some weight, and that is not enough to tip the balance.",
         ),
     },
 )

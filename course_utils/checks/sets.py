@@ -49,8 +49,8 @@ odd_one_loss = Exercise(
     minutes=10,
     oracle=_odd_one_loss,
     cases=_odd_cases,
-    covered="sets of 2 to 10, one set and several, and a model that is sure and wrong. "
-    "Because the scores of a set compete, the same model works for sets of any size",
+    covered="sets of 2 to 10, one set and several, and a model that is sure and wrong. Because the scores of a set "
+    "compete, the same model works for sets of any size",
     mistakes=(
         Mistake(
             "the softmax runs over the batch",
@@ -69,8 +69,7 @@ odd_one_loss = Exercise(
             "a softmax is taken before the cross-entropy",
             lambda scores, positions: F.cross_entropy(scores.softmax(dim=-1), positions),
             "Your loss hardly falls where the model is sure and right. What does PyTorch's cross-entropy do to its "
-            "input "
-            "first?",
+            "input first?",
         ),
         Mistake(
             "the losses are added up",
@@ -159,8 +158,8 @@ least_similar = Exercise(
     minutes=15,
     oracle=_least_similar,
     cases=_set_cases,
-    covered="sets of 3 to 10, long and short vectors, and centres other than 0. "
-    "A model that does not beat such a rule has learned nothing worth its training",
+    covered="sets of 3 to 10, long and short vectors, and centres other than 0. A model that does not beat such a "
+    "rule has learned nothing worth its training",
     mistakes=(
         Mistake(
             "the most similar one",
@@ -231,8 +230,8 @@ set_mean = Exercise(
     minutes=10,
     oracle=_set_mean,
     cases=_mean_cases,
-    covered="full sets, sets with padding anywhere, an empty set, and padding that is not a number. "
-    "DeepSets is little more than this mean between two networks",
+    covered="full sets, sets with padding anywhere, an empty set, and padding that is not a number. DeepSets is "
+    "little more than this mean between two networks",
     mistakes=(
         Mistake(
             "divided by the padded size",
@@ -282,8 +281,7 @@ guessing_loss = Quantity(
     rtol=5e-3,
     unit="nats a set",
     covered="ten images with equal scores. It is the number to expect in the first step of training: a loss that "
-    "starts "
-    "elsewhere points to a mistake before a minute of training is spent",
+    "starts elsewhere points to a mistake before a minute of training is spent",
     wrong_values=(
         WrongValue(
             "the probability",
@@ -335,14 +333,12 @@ learned_the_place = Choice(
         "a": Option(
             False,
             "Overfitting to images shows on images that were not trained on, wherever the odd one stands. This model "
-            "is "
-            "perfect on new images as long as nothing is moved.",
+            "is perfect on new images as long as nothing is moved.",
         ),
         "b": Option(
             True,
             "With positions, *the last one* is an answer that is always right in training and needs no look at an "
-            "image. "
-            "Gradient descent takes the easiest way that the data leave open.",
+            "image. Gradient descent takes the easiest way that the data leave open.",
         ),
         "c": Option(
             False,
@@ -352,8 +348,7 @@ learned_the_place = Choice(
         "d": Option(
             False,
             "If positions drowned the features, the model would find it hard to be right in training too, and it is "
-            "perfect "
-            "there. By what means could it be?",
+            "perfect there. By what means could it be?",
         ),
     },
 )
