@@ -115,9 +115,7 @@ def test_what_is_no_number_is_told(answer, what):
 
 
 def test_a_missing_measurement_is_not_blamed_on_the_answer():
-    with pytest.raises(
-        CheckBrokenError, match=r"times could not compute what it expects from \[\].*Run the cells"
-    ):
+    with pytest.raises(CheckBrokenError, match=r"times could not compute what it expects from \[\].*Run the cells"):
         check_quantity(TIMES, 8)
 
 
