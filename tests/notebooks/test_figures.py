@@ -9,11 +9,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
 from course_utils import plotting
 from course_utils.execution.bounds import Tolerance
 from course_utils.execution.comparison import differences
 from course_utils.figure_description import MIME_TYPE, describe
+from course_utils.plotting.notebook import _png
 
 TOLERANCE = Tolerance(rtol=5e-5, atol=1e-6)
 RANDOM = np.random.default_rng(42)
@@ -198,3 +200,9 @@ def test_a_stale_font_cache_is_not_reported_in_a_notebook(tmp_path):
     for code in (spoil, use):
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert run.stderr == ""
+
+
+def test_a_figure_of_lines_takes_few_colours_and_one_of_a_colour_map_all():
+    modes = {name: Image.open(io.BytesIO(_png(DRAWN[name]()))).mode for name in ("curves", "bars", "heatmap")}
+    assert modes == {"curves": "P", "bars": "P", "heatmap": "RGB"}
+    assert Image.open(io.BytesIO(_png(DRAWN["attention_over_images"]()))).mode == "RGB"
