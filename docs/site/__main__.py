@@ -29,7 +29,7 @@ def main() -> int:
     gather(options.work / "source", options.address)
     if (options.output / ".buildinfo").is_file():  # an earlier site: pages that are no more must not stay
         shutil.rmtree(options.output)
-    arguments = ["-W", "--keep-going", "-q", "--color", "-E", "-c", HERE, "-d", options.work / "doctrees"]
+    arguments = ["-W", "--keep-going", "-q", "--color", "-E", "-j", "auto", "-c", HERE, "-d", options.work / "doctrees"]
     code = sphinx([str(one) for one in [*arguments, options.work / "source", options.output]])
     if code == 0:
         links = external(read_all(options.output.resolve()))["links"]

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 
 from sphinx.application import Sphinx
+from sphinx.errors import PycodeError
+from sphinx.pycode import ModuleAnalyzer
 
 _SECTION = re.compile(r"[A-Z][a-z]+( [a-z]+)?:$")
 _CODE = re.compile(r"(`+[^`]+`+)")
@@ -54,8 +56,21 @@ def _shorten(app, what, name, obj, options, signature: str | None, returns: str 
     return (re.sub(r"=\s*<[^<>]+(<[^<>]*>)?[^<>]*>", "=...", signature), returns) if signature else None
 
 
+def _analyse_only_the_course() -> None:
+    """Leave out the sources of foreign base classes, PyTorch's and Lightning's: reading them takes seconds."""
+    analyse = ModuleAnalyzer.for_module
+
+    def for_module(name: str) -> ModuleAnalyzer:
+        if name.partition(".")[0] != "course_utils":
+            raise PycodeError(f"{name} is not documented here")
+        return analyse(name)
+
+    ModuleAnalyzer.for_module = for_module
+
+
 def setup(app: Sphinx) -> dict[str, object]:
     """Convert each docstring before anything else reads it."""
+    _analyse_only_the_course()
     app.connect("autodoc-process-docstring", _process, priority=_FIRST)
     app.connect("autodoc-process-signature", _shorten)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -45,7 +45,7 @@ def _read(path: Path) -> str:
 
 
 def _smaller(data: bytes, glyphs: set[int]) -> bytes:
-    font = TTFont(io.BytesIO(data))
+    font = TTFont(io.BytesIO(data), recalcTimestamp=False)  # the same bytes at each build
     subsetter = subset.Subsetter(subset.Options())
     subsetter.populate(unicodes=glyphs)
     subsetter.subset(font)
