@@ -78,7 +78,7 @@ def test_the_committed_results_bear_the_claim_out():
     assert measured.keys() == {*NETWORKS, COPYING}
     for name, of_network in measured.items():
         assert of_network["parameters"] == parameters_of(name)
-        for steps in (STEPS, MANY_STEPS):
+        for steps in (STEPS,) if name == "attention" else (STEPS, MANY_STEPS):
             runs = of_network[str(steps)]
             assert len(runs["accuracy"]) == len(SEEDS)
             assert runs["accuracy_by_rate"][f"{runs['rate']:g}"] == max(runs["accuracy_by_rate"].values())
