@@ -18,14 +18,15 @@
 #
 # **What you will build.**
 # You train a Transformer to reverse a sequence of digits, twice over: once from nothing, while you watch the loss, and once by loading a checkpoint that somebody trained before.
-# Then you look inside and measure how much of its attention lies where it should.
+# Then you look inside and measure how much of its attention lies where it should, and what the rest of it follows.
+# In the end you ask recurrent networks of the same size to do the same.
 #
 # **What you need to know.**
 # Notebooks 01 and 02: attention, the encoder block, positional encoding, and the schedule.
 #
 # **How long it takes.**
 # Reading takes about 30 minutes.
-# Running it takes about ten seconds on a laptop.
+# Running it takes about twenty seconds on a laptop.
 # The full profile, which is the published recipe, takes about a minute on a GPU, and a few minutes on a laptop.
 #
 # **Notation.**
@@ -51,6 +52,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from course_utils import plotting
+from course_utils.experiments import recurrent_reversal
+from course_utils.experiments.mirror_profile import mirror_profile
 from course_utils.results import record
 from course_utils.reverse import RECIPES, ReverseDataset, ReversePredictor, train_reverse
 from course_utils.training import History
@@ -62,6 +65,7 @@ from course_utils.training import History
 # A person finds that easy, and a program does it in one line.
 # For a network it is a clean test of **long-range** relations: the answer for the first position stands at the last, 15 steps away.
 # A recurrent network has to carry it through all the steps between, while attention can look there directly, if it learns where *there* is.
+# How much harder that makes the task you measure at the end of this notebook.
 #
 # The digits are random, so nothing about a digit can be guessed from its neighbours.
 # There is no shortcut: the only way to be right is to find the mirrored position.
@@ -158,13 +162,7 @@ trained, trained_accuracy = train_reverse(
 record("trained_test_acc", trained_accuracy["test_acc"])
 record("trained_val_acc", trained_accuracy["val_acc"])
 plotting.show(
-    plotting.learning_curves(
-        history.train_loss,
-        history.learning_rate,
-        history.val_step,
-        history.val_acc,
-        loss_unit="nats a digit",
-    ),
+    plotting.learning_curves(**history.curves, loss_unit="nats a digit"),
     alt="Three panels against the optimizer step. The loss stays near that of guessing, "
     "then falls steeply by several orders of magnitude. The learning rate climbs and "
     "decays. Validation accuracy reaches 1.",
@@ -266,12 +264,208 @@ record("weight_on_flipped_trained", weight_on_flipped_index(trained)[0])
 # %% [markdown]
 # A query that spread its attention evenly would give each position a weight of $1/16$, and the untrained model is close to that.
 # The trained one gives most of its weight to the mirrored position.
-# The rest goes mostly to the neighbours of that position, whose encodings are the most similar to it: you saw in notebook 02 that similarity falls with distance.
-# The model gets away with that, because the digit with the largest weight dominates the sum, and the output network picks it out.
+# The model gets away with the rest, because the digit with the largest weight dominates the sum, and the output network picks it out.
 #
-# What this does not show: that attention maps explain a model in general.
+# One sequence is one sequence.
+# The next map is the mean over 1,000 of them: what all have in common stays, and what depends on the digits is averaged away.
+
+# %%
+(attention_of_many,) = model.get_attention_maps(
+    model.one_hot(dataset.data)
+)  # [1000, H, T, T]
+plotting.show(
+    plotting.attention_maps([attention_of_many.mean(dim=0)]),
+    alt="Mean attention map over 1,000 sequences, with positions on both axes: a bright "
+    "anti-diagonal, its direct neighbours faintly lit, and darkness elsewhere.",
+)
+
+# %% [markdown]
+# ## What is off the anti-diagonal
+#
+# **Claim.** What the model gives to other positions follows the similarity of their encodings to that of the mirrored one.
+#
+# The model has to find a position by its encoding, so it can only mistake it for one whose encoding is similar.
+# In notebook 02 you saw that the similarity of two encodings, the cosine of the angle between them, depends on their distance alone.
+# It falls with the distance, but not all the way: it rises again where the fast sines have gone round once.
+# That makes the claim one that can fail.
+# It would be refuted by weights that go with the mere distance as well as they go with the similarity.
+#
+# A weight is the exponential of a score (divided by the same sum for all keys of a query), so it is the *logarithm* of the weight that is compared.
+# Call $d$ the distance of a key from the query's mirrored position.
+# The cell takes the mean logarithm of the weights at each $d$, and its correlation with the similarity at $d$, for $d$ from 1 on.
+
+# %% tags=["trained"]
+profile = mirror_profile(attention_of_many, d_model=model.hparams.model_dim)
+print("distance  mean weight  similarity")
+for distance in range(16):
+    print(
+        f"{distance:>8}  {profile['weight'][distance]:>11.1e}  {profile['similarity'][distance]:>10.3f}"
+    )
+record("weight_similarity_correlation", profile["correlation"])
+record("weight_distance_correlation", profile["correlation_with_distance"])
+plotting.show(
+    plotting.mirror_profile(
+        profile["distance"], profile["log_weight"], profile["similarity"]
+    ),
+    alt="Left, two curves over the distance from the mirrored position: the attention "
+    "weight on a logarithmic axis and the similarity of the encodings. Both fall until a "
+    "distance of 9 or 10, rise to a second hump at 12 or 13 and fall again. Right, one "
+    "against the other: the dots rise from bottom left to top right.",
+)
+
+# %% [markdown]
+# Both curves fall, rise to a second hump and fall again, and the hump is at the same distances.
+# A model that had learnt "the nearer, the more" would have no hump.
+# The first of the two correlations compares with the similarity, the second with the mere distance, where a perfect relation would be $-1$.
+#
+# What this does not show: that similarity is all there is.
+# The model learns which of the sines to listen to, and the cosine weights all of them alike, so the relation is not exact.
+# With another seed the second correlation varies a lot more than the first one does, and in some of them it is as strong: fifteen distances are few.
+# And the hump is small in absolute terms: nearly all weight that is not on the mirrored position is on its two neighbours.
+#
+# Nor does it show that attention maps explain a model in general.
 # In deeper models a token's vector holds a mixture of other tokens, and a weight on it says little about which of them mattered.
 # [Jain & Wallace (2019)](#Sources) and [Wiegreffe & Pinter (2019)](#Sources) argue about how far such maps can be trusted.
+
+# %% [markdown]
+# ## Recurrent networks on the same task
+#
+# **Claim.** A recurrent network of equal size has difficulty reversing what one attention layer reverses.
+#
+# It would be refuted by a recurrent network of about as many parameters that is right as often after as many steps.
+#
+# The recurrent networks are made of **LSTMs** ([Hochreiter & Schmidhuber, 1997](#Sources)).
+# An LSTM reads a sequence step by step and keeps a state, a vector that it updates at each step; gates decide what is kept.
+# There are several ways to let it answer:
+#
+# - **One-directional**: it reads from left to right and answers at each position from its state there.
+# - **BiLSTM**: a second one reads from right to left, and the answer at a position is drawn from both states there ([Schuster & Paliwal, 1997](#Sources)). One is as large as the attention model, another one seven times as large.
+# - **Encode-decode**: one LSTM reads the whole sequence, and another one takes over its last state and writes the answer digit by digit ([Sutskever et al., 2014](#Sources)). In training the writer is told the right digit before, which is called *teacher forcing* ([Williams & Zipser, 1989](#Sources)); in the test it has only its own.
+#
+# ### A ceiling that has nothing to do with memory
+#
+# The one-directional network cannot solve this task, however large it is.
+# The answer at position $p$, from 0, stands at position $T - 1 - p$ of the input.
+# In the second half of the positions that has been read already.
+# In the first half it has not, and the digit must be guessed, which succeeds once in $C$ times.
+# So for even $T$ the best accuracy it can reach is
+#
+# $$\frac{1}{2} \left( 1 + \frac{1}{C} \right).$$
+#
+# A comparison with it alone would say nothing about memory.
+# It is measured here to be seen for what it is.
+
+# %%
+ceiling = recurrent_reversal.ceiling_of_one_direction()  # [T]
+record("ceiling_one_direction", sum(ceiling) / len(ceiling))
+
+# %% [markdown]
+# ### A fair race
+#
+# All networks see the same number of sequences, drawn anew for each step, with the same optimizer, warm-up and clipping.
+# Each has the best learning rate of a coarse grid, chosen for it by a run that is not counted.
+# Each is trained with three seeds.
+# All that takes longer than you may want to wait, so the cell reads the results from a file, and the one after it measures one of the networks anew.
+
+# %%
+committed = recurrent_reversal.recorded()
+measured = committed["measured"]
+few, many = str(recurrent_reversal.STEPS), str(recurrent_reversal.MANY_STEPS)
+print(f"measured by: {committed['made']['command']}, seeds {committed['made']['seeds']}")
+print(f"\n{'':<30} {'parameters':>10} {'steps':>6} {'rate':>6}  accuracy of each seed")
+for name, of_network in measured.items():
+    for steps in (few, many):
+        if steps not in of_network:  # attention needs no more
+            continue
+        of_runs = of_network[steps]
+        accuracies = "  ".join(f"{value:.1%}" for value in of_runs["accuracy"])
+        parameters = f"{of_network['parameters']:,}"
+        print(f"{name:<30} {parameters:>10} {steps:>6} {of_runs['rate']:>6g}  {accuracies}")
+
+# %%
+panels = {
+    f"after {int(steps):,} steps": (
+        range(16),
+        {
+            name: measured[name][steps]["per_position"]
+            for name in recurrent_reversal.NETWORKS
+            if steps in measured[name]
+        },
+    )
+    for steps in (few, many)
+}
+plotting.show(
+    plotting.panels_over_runs(
+        panels,
+        xlabel="position of the answer, from 0",
+        ylabel="accuracy",
+        reference=(ceiling, "most that one direction can reach"),
+        ylim=(0, 1.05),
+    ),
+    alt="Accuracy at each of the 16 positions, after a short run left and a long one right. "
+    "Left, attention is at 1 everywhere. The two BiLSTMs are best in the middle and at the "
+    "ends, the encode-decode LSTM falls from near 1 at the first position to a third, and the "
+    "one-directional LSTM guesses in the first half. Right, the recurrent ones are higher, "
+    "with the same shapes.",
+)
+
+# %%
+panels = {
+    f"a run of {int(steps):,} steps": (
+        measured["BiLSTM"][steps]["evaluated_after"],
+        {
+            name: measured[name][steps]["curves"]
+            for name in measured
+            if steps in measured[name]
+        },
+    )
+    for steps in (few, many)
+}
+plotting.show(
+    plotting.panels_over_runs(
+        panels,
+        xlabel="optimizer step",
+        ylabel="accuracy over all positions",
+        reference=(sum(ceiling) / len(ceiling), "most that one direction can reach"),
+        ylim=(0, 1.05),
+    ),
+    alt="Accuracy against the optimizer step, a short run left and a long one right. Left, "
+    "attention jumps to 1 within a third of the run; all others climb slowly. Right, the "
+    "large BiLSTM and the encode-decode LSTM come near 1, the small BiLSTM does not, the "
+    "one-directional LSTM stays below its ceiling, and copying stays at guessing.",
+)
+
+# %% tags=["trained"]
+again = recurrent_reversal.reversal("BiLSTM", seed=seed, lr=measured["BiLSTM"][few]["rate"])
+print(
+    f"BiLSTM, seed {seed}: {again['accuracy']:.1%} after {few} steps; in the file:",
+    "  ".join(f"{value:.1%}" for value in measured["BiLSTM"][few]["accuracy"]),
+)
+record("bilstm_acc", again["accuracy"])
+
+# %% [markdown]
+# After as many steps as attention needs to be right everywhere, no recurrent network is right in many more than half of the answers, the seven times larger one included: at equal steps the claim stands.
+#
+# *Where* they are right tells why.
+# The BiLSTM is right in the middle, where the answer stands close by, and does better at the ends than halfway to them: there the digit it needs is the first or the last that it read.
+# The encode-decode LSTM begins with what it read last, and gets worse with each digit that it had to keep longer.
+# The one-directional LSTM guesses in the first half, as it must, and stays below its ceiling in the second.
+#
+# The longer runs tell what kind of difficulty it is.
+# The large BiLSTM and the encode-decode LSTM of equal size come close to solving the task in the longer run: they can do it, and learn it slowly.
+# The BiLSTM of equal size is still wrong in a good part of its answers.
+# So "recurrent networks cannot reverse" would be false; what is true is that they need more steps, or more parameters, or an arrangement that suits the task.
+#
+# The encode-decode LSTM has such an arrangement.
+# Reversed, the last digit read is the first one written, so the first answers depend on what was read a moment ago, and learning can begin there.
+# Ask the same network to *copy*, which sounds easier, and every answer lies sixteen steps back: after the short run it still guesses, at every learning rate of the grid.
+# Sutskever et al. found the same with translation: it helped a lot to feed the source sentence in reverse.
+# (The long run of copying has the rate that happened to come out first among equally bad ones, so it says little.)
+#
+# What this does not show: that attention is better in general.
+# The task suits it: the answer is at a fixed place, and the encoding of that place is a linear function of the position's own, as notebook 02 shows.
+# In the short run the best rate of every recurrent network is the highest of the grid, so a wider search may find them somewhat better.
+# And other recurrent cells, or more care with their initial weights, were not tried.
 
 # %% [markdown]
 # ## Recap
@@ -281,7 +475,8 @@ record("weight_on_flipped_trained", weight_on_flipped_index(trained)[0])
 # - The returned model is the best one by validation, and the test set is used once, at the end.
 # - Gradient clipping limits the length of a step; whether it is needed can be measured.
 # - A checkpoint holds weights and hyper-parameters, and is loaded without running any code in it.
-# - The attention of the trained model lies on the anti-diagonal.
+# - The attention of the trained model lies on the anti-diagonal, and what is off it follows the similarity of positions.
+# - Recurrent networks learn to reverse far more slowly than attention; a one-directional one cannot, because it has not seen half the answers.
 #
 # ## Exercises
 #
@@ -296,5 +491,9 @@ record("weight_on_flipped_trained", weight_on_flipped_index(trained)[0])
 #
 # - P. Lippe. *Tutorial 6: Transformers and Multi-Head Attention.* UvA Deep Learning Tutorials. The task, the recipe of the full profile, and the published checkpoint, which this model can load.
 # - R. Pascanu, T. Mikolov, Y. Bengio (2013). *On the difficulty of training Recurrent Neural Networks.* ICML. Gradient clipping by norm.
+# - S. Hochreiter, J. Schmidhuber (1997). *Long Short-Term Memory.* Neural Computation 9(8). The LSTM.
+# - M. Schuster, K. K. Paliwal (1997). *Bidirectional Recurrent Neural Networks.* IEEE Transactions on Signal Processing 45(11).
+# - I. Sutskever, O. Vinyals, Q. V. Le (2014). *Sequence to Sequence Learning with Neural Networks.* NIPS. One LSTM reads, another writes; they fed the source sentence in reverse order.
+# - R. J. Williams, D. Zipser (1989). *A Learning Algorithm for Continually Running Fully Recurrent Neural Networks.* Neural Computation 1(2). Teacher forcing.
 # - S. Jain, B. C. Wallace (2019). *Attention is not Explanation.* NAACL-HLT.
 # - S. Wiegreffe, Y. Pinter (2019). *Attention is not not Explanation.* EMNLP-IJCNLP.
