@@ -190,12 +190,12 @@ def _distinct_integers(below: Tensor, how_many: int, generator: torch.Generator 
     Floyd's algorithm (Bentley & Floyd, 1987) for the whole batch at once. Its cost does not grow with the bounds.
     """
     uniform = torch.rand(how_many, len(below), dtype=torch.float64, generator=generator)
-    chosen = torch.empty(len(below), how_many, dtype=torch.int64)
-    for column in range(how_many):
-        largest = below - how_many + column
-        candidate = (uniform[column] * (largest + 1)).long()
-        taken = (chosen[:, :column] == candidate[:, None]).any(dim=1)
-        chosen[:, column] = torch.where(taken, largest, candidate)
+    largest = below - torch.arange(how_many, 0, -1)[:, None]  # [how_many, B]: of each draw, a row for each
+    candidates = uniform.mul_(largest + 1).long()
+    for number in range(1, how_many):
+        taken = (candidates[:number] == candidates[number]).any(dim=0)
+        torch.where(taken, largest[number], candidates[number], out=candidates[number])
+    chosen = candidates.T  # [B, how_many]
     shuffle = torch.rand(chosen.shape, generator=generator).argsort(dim=1)  # Floyd's order is not uniform; this one is
     return chosen.gather(1, shuffle)
 
