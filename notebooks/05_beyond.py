@@ -47,6 +47,30 @@ profile: str = "quick"  # one of: quick, full; full trains longer, over three se
 max_epochs: Optional[int] = None  # of the addition model; None: as the profile says
 seed: int = 42  # of the data, the initial weights and the order of the batches
 
+# %% tags=["nbval-ignore-output"]
+import importlib.util
+import subprocess
+import sys
+
+if importlib.util.find_spec("course_utils") is None:  # this notebook was opened alone
+    repository = ""  # where the course is published
+    if not repository:
+        raise ModuleNotFoundError(
+            "the course is not installed here: run `pip install -e .` in its folder, "
+            "then restart the kernel"
+        )
+    # PyTorch and whatever else is there already stays as it is.
+    for command in (
+        ["git", "clone", "--quiet", "--depth", "1", repository, "transformer-course"],
+        [sys.executable, "-m", "pip", "install", "--quiet", "-e", "transformer-course"],
+    ):
+        subprocess.run(command, check=True)
+    sys.path.insert(0, "transformer-course")
+
+from course_utils.welcome import welcome
+
+welcome()
+
 # %%
 import torch
 import torch.nn.functional as F
