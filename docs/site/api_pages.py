@@ -8,11 +8,13 @@ from pathlib import Path
 ROOMS = {
     "model": (
         "The model",
-        "attention causal_attention cross_attention heads positions encoder decoder key_value_cache schedule predictor",
+        "attention heads causal_attention cross_attention efficient_attention key_value_cache "
+        "positions learned_positions rotary encoder decoder schedule predictor",
     ),
     "tasks": (
         "The tasks, and how they are trained",
-        "reverse seq2seq addition anomaly set_evaluation rules class_evidence training batches threads",
+        "reverse seq2seq addition anomaly set_evaluation rules class_evidence training batches "
+        "machine shared_batches threads progress",
     ),
     "data": (
         "Images and features",
