@@ -45,15 +45,25 @@ profile: str = "quick"  # one of: quick, full; full trains by the published reci
 max_epochs: Optional[int] = None  # None: as the profile says; a number always trains
 checkpoint: str = "auto"  # one of: auto, required, none; whether the second model is loaded
 seed: int = 42  # of the data, the initial weights and the order of the batches
+devices: int = (
+    1  # of each node, which share every batch; more than 1 need a strategy for notebooks
+)
+num_nodes: int = 1  # machines
+strategy: str = (
+    "auto"  # how devices work together, by Lightning's names, such as ddp_notebook
+)
+precision: str = "32-true"  # one of: 32-true, bf16-mixed; the second on a GPU that has it
+compile_model: bool = False  # with torch.compile: slow to begin, for long training
 
 # %%
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_utils import plotting
+from course_utils import interactive, plotting
 from course_utils.experiments import recurrent_reversal
 from course_utils.experiments.mirror_profile import mirror_profile
+from course_utils.machine import Machine
 from course_utils.results import record
 from course_utils.reverse import RECIPES, ReverseDataset, ReversePredictor, train_reverse
 from course_utils.training import History
@@ -150,12 +160,14 @@ print(
 
 # %% tags=["nbval-ignore-output"]
 history = History()
+machine = Machine(devices, num_nodes, strategy, precision=precision, compile=compile_model)
 trained, trained_accuracy = train_reverse(
     profile=profile,
     checkpoint="none",
     max_epochs=max_epochs,
     seed=seed,
     callbacks=[history],
+    machine=machine,
 )
 
 # %% tags=["trained"]
@@ -206,7 +218,9 @@ if (
 ):  # you asked for training, and that is done
     model, accuracy = trained, trained_accuracy
 else:
-    model, accuracy = train_reverse(profile=profile, checkpoint=checkpoint, seed=seed)
+    model, accuracy = train_reverse(
+        profile=profile, checkpoint=checkpoint, seed=seed, machine=machine
+    )
 
 # %% tags=["trained"]
 print(f"{'':<16} {'validation':>10} {'test':>8}")
@@ -239,6 +253,17 @@ plotting.show(
     alt="Attention map of the model on one sequence, with its digits on both axes: the "
     "largest weights lie on the line from bottom left to top right, each query "
     "looking at its mirrored position.",
+)
+
+# %% [markdown]
+# Below, the same model runs in this page: its weights are part of it.
+# Type other digits, and watch the output and the attention change.
+
+# %% tags=["trained"]
+with torch.no_grad():
+    logits = model(x)[0]  # [T, C]
+interactive.show(
+    interactive.reverse_live(model.state_dict(), sequence, logits, attention[0, 0])
 )
 
 
