@@ -45,15 +45,35 @@ profile: str = "quick"  # one of: quick, full; full trains by the published reci
 max_epochs: Optional[int] = None  # None: as the profile says; a number always trains
 checkpoint: str = "auto"  # one of: auto, required, none; whether the second model is loaded
 seed: int = 42  # of the data, the initial weights and the order of the batches
-devices: int = (
-    1  # of each node, which share every batch; more than 1 need a strategy for notebooks
-)
+devices: int = 1  # of each node; they share every batch
 num_nodes: int = 1  # machines
-strategy: str = (
-    "auto"  # how devices work together, by Lightning's names, such as ddp_notebook
-)
+strategy: str = "auto"  # of several devices, by Lightning's names; here ddp_notebook
 precision: str = "32-true"  # one of: 32-true, bf16-mixed; the second on a GPU that has it
 compile_model: bool = False  # with torch.compile: slow to begin, for long training
+
+# %% tags=["nbval-ignore-output"]
+import importlib.util
+import subprocess
+import sys
+
+if importlib.util.find_spec("course_utils") is None:  # this notebook was opened alone
+    repository = ""  # where the course is published
+    if not repository:
+        raise ModuleNotFoundError(
+            "the course is not installed here: run `pip install -e .` in its folder, "
+            "then restart the kernel"
+        )
+    # PyTorch and whatever else is there already stays as it is.
+    for command in (
+        ["git", "clone", "--quiet", "--depth", "1", repository, "transformer-course"],
+        [sys.executable, "-m", "pip", "install", "--quiet", "-e", "transformer-course"],
+    ):
+        subprocess.run(command, check=True)
+    sys.path.insert(0, "transformer-course")
+
+from course_utils.welcome import welcome
+
+welcome()
 
 # %%
 import torch

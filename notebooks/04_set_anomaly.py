@@ -50,13 +50,9 @@ set_size: int = 10  # images in a set, the odd one included
 max_epochs: Optional[int] = None  # None: as the profile says; a number always trains
 checkpoint: str = "auto"  # one of: auto, required, none; whether the model is loaded
 seed: int = 42  # of the fixed sets, the initial weights and the order of the batches
-devices: int = (
-    1  # of each node, which share every batch; more than 1 need a strategy for notebooks
-)
+devices: int = 1  # of each node; they share every batch
 num_nodes: int = 1  # machines
-strategy: str = (
-    "auto"  # how devices work together, by Lightning's names, such as ddp_notebook
-)
+strategy: str = "auto"  # of several devices, by Lightning's names; here ddp_notebook
 precision: str = "32-true"  # one of: 32-true, bf16-mixed; the second on a GPU that has it
 compile_model: bool = False  # with torch.compile: slow to begin, for long training
 
