@@ -805,14 +805,316 @@ record(
 # - Learned positions end where training ends. Rotary scores depend on distances alone, and carry as far as the distances were trained.
 # - Linear attention and a window cost time and memory in proportion to the length, and each gives something up for it.
 # - Where a head looks is not what it is worth: other heads may do the same work.
-#
+
+# %% [markdown]
 # ## Exercises
+#
+# Each exercise has a check below it, which runs your answer on small and large inputs.
+# If something is wrong, the check shows the smallest input that shows it, and names the mistake if it knows it.
+# Hints and solutions are folded; open a hint at a time, and the solution last.
+
+# %%
+from course_utils import checks
+
+# %% tags=["course-only"]
+checks.keep_progress(False)  # the answers here are the course's own
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 5.1: Teacher forcing: what the decoder is given
+#
+# *(easy, 5 minutes)*
+# Write `my_decoder_input(target, start)`, what a decoder is given while it is taught.
+# `target` holds tokens $[B, T]$, and `start` is the number of the start token; the result is $[B, T]$.
+# When place $t$ is to be predicted, the decoder has been given the tokens before $t$, and not token $t$.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Write down what is known when the first token is to be predicted, and what when the second is.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Each row moves by one place: something is put in on one side and something falls out on the other.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# `torch.full_like(target[:, :1], start)` is a column of start tokens, and `torch.cat` puts two tensors side by side.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_decoder_input(target, start):
+    """The start token, then the target [B, T] without its last token: [B, T]."""
+    first = torch.full_like(target[:, :1], start)
+    return torch.cat([first, target[:, :-1]], dim=1)
+
+
+# %% tags=["check"]
+checks.shifted_target(my_decoder_input)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 5.2: Choosing the next token
+#
+# *(medium, 15 minutes)*
+# `generate` always writes the most likely token, which suits a sum; for a text, one often draws a token from the best few.
+# Write `my_top_k(logits, k, temperature)`: the probabilities $[\ldots, C]$ from which it draws.
+# The logits $[\ldots, C]$ are divided by the temperature, only the `k` best tokens keep a probability, and these sum to 1.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# It is masked attention once more: some places get a probability of exactly 0, and the others share 1.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# `logits.topk(k, dim=-1).values` are the `k` largest, in falling order.
+# The last of them is the threshold.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# Set what lies below the threshold to $-\infty$ and take the softmax last.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_top_k(logits, k, temperature):
+    """Probabilities [..., C] of the k best tokens; 0 for the others."""
+    threshold = logits.topk(k, dim=-1).values[..., -1:]
+    logits = (logits / temperature).masked_fill(logits < threshold, float("-inf"))
+    return logits.softmax(dim=-1)
+
+
+# %% tags=["check"]
+checks.top_k_probabilities(my_top_k)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 5.3: One step with a key-value cache
+#
+# *(hard, 20 minutes)*
+# Write `my_cached_step(q, k, v, keys, values)`, which attends for one new token with a cache.
+# `q`, `k` and `v` are those of the new token, $[B, H, 1, d]$; `keys` and `values` are those of the tokens before it, $[B, H, T, d]$, and $T$ may be 0.
+# Return three tensors: the output $[B, H, 1, d]$, and the keys and values with the new token at their end.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# What does the last row of a causal mask look like?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# The new token attends to itself as well, so do two things in the right order.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# With a single query that may see everything, no mask is needed.
+# `F.scaled_dot_product_attention` without a mask does the rest.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_cached_step(q, k, v, keys, values):
+    """Output [B, H, 1, d] of the new token, and keys and values [B, H, T + 1, d]."""
+    keys = torch.cat([keys, k], dim=-2)
+    values = torch.cat([values, v], dim=-2)
+    return F.scaled_dot_product_attention(q, keys, values), keys, values
+
+
+# %% tags=["check"]
+checks.cached_attention(my_cached_step)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 5.4: Rotary positions
+#
+# *(hard, 25 minutes)*
+# Write `my_rotary(x, first)`, which turns queries or keys by their position.
+# `x` is $[\ldots, T, d]$ with even $d$, and its tokens stand at the positions `first`, `first` + 1, and so on.
+# The numbers $2i$ and $2i+1$ of a token form a pair, a point in the plane; at position $p$ it is turned counter-clockwise by the angle $p / 10000^{2i/d}$.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# A point $(a, b)$ that is turned by $\alpha$ becomes $(a \cos\alpha - b \sin\alpha,\; a \sin\alpha + b \cos\alpha)$.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Make the angles first, $[T, d/2]$: a column of positions times a row of speeds.
+# Then take `x[..., 0::2]` and `x[..., 1::2]` for $a$ and $b$.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# `torch.stack([first_numbers, second_numbers], dim=-1).flatten(-2)` puts the pairs in turn again.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_rotary(x, first):
+    """x [..., T, d] with each pair of numbers turned by its position."""
+    length, width = x.shape[-2:]
+    positions = first + torch.arange(length)[:, None]  # [T, 1]
+    angles = positions / 10000 ** (torch.arange(0, width, 2) / width)  # [T, d / 2]
+    a, b = x[..., 0::2], x[..., 1::2]
+    turned = [a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()]
+    return torch.stack(turned, dim=-1).flatten(-2)
+
+
+# %% tags=["check"]
+checks.rotary(my_rotary)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 5.5: Attention without a softmax
+#
+# *(hard, 20 minutes)*
+# Write `my_linear_attention(q, k, v)` without a softmax.
+# Query $i$ gives key $j$ the weight $\phi(q_i) \cdot \phi(k_j)$, divided by the sum of its weights over all keys, where $\phi(x) = \text{ELU}(x) + 1$ acts on each number.
+# `q` is $[\ldots, T_q, d]$, `k` is $[\ldots, T_k, d]$ and `v` is $[\ldots, T_k, d_v]$; the result is $[\ldots, T_q, d_v]$.
+# Make no matrix of size $T_q$ by $T_k$.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# $(\phi(Q)\, \phi(K)^\top)\, V = \phi(Q)\, (\phi(K)^\top V)$: brackets may be moved.
+# Which bracket is small?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# The sum of a query's weights needs no matrix either: $\sum_j \phi(q_i) \cdot \phi(k_j) = \phi(q_i) \cdot \sum_j \phi(k_j)$.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# $\phi(K)^\top V$ is $[d, d_v]$, and $\sum_j \phi(k_j)$ is $[d]$.
+# The query is multiplied by both, and one result is divided by the other.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_linear_attention(q, k, v):
+    """Attention [..., Tq, d_v] whose cost grows with the length, not with its square."""
+    q, k = F.elu(q) + 1, F.elu(k) + 1
+    summary = k.transpose(-2, -1) @ v  # [..., d, d_v]
+    total = q @ k.sum(dim=-2)[..., None]  # [..., Tq, 1]
+    return q @ summary / total
+
+
+# %% tags=["check"]
+checks.linear_attention(my_linear_attention)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 5.6: A window to either side
+#
+# *(easy, 10 minutes)*
+# Write `my_window_mask(length, reach)` for *local* attention: each query sees itself and at most `reach` tokens to either side.
+# The result is boolean, $[T, T]$ with queries in the rows, and True means "may attend".
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Write down the mask for four tokens and a reach of 1.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# What has to be true of the distance between the places of a query and a key?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# `torch.arange(length)[:, None] - torch.arange(length)` holds all distances, with their signs.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_window_mask(length, reach):
+    """Boolean [length, length]: True where query and key are at most `reach` apart."""
+    places = torch.arange(length)
+    return (places[:, None] - places).abs() <= reach
+
+
+# %% tags=["check"]
+checks.window_mask(my_window_mask)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 5.7: What a cache weighs
+#
+# *(easy, 5 minutes)*
+# A language model has 24 layers of 16 heads, each head of width 64, and keeps its cache in half precision, 2 bytes a number.
+# How many MiB does the cache of one sequence of 4096 tokens take?
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# What does the cache of one head hold for one token?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Count the numbers first: two kinds of vectors, for each layer, head and token.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# One MiB is $1024^2$ bytes.
+# </details>
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+cache_memory = 2 * 24 * 16 * 64 * 4096 * 2 / 1024**2
+
+# %% tags=["check"]
+checks.cache_memory(cache_memory)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 5.8: What a head shows and what it is worth
+#
+# *(medium, 5 minutes)*
+# In the second layer of the model that reverses, nearly every head looks at the answer with nearly all its weight, and about half of these heads can be made to attend evenly at no cost.
+# What follows?
+#
+# - **a** The model uses each of these heads all the same, since its map shows that it looks at the answer.
+# - **b** The measurement must be wrong, since the maps are right.
+# - **c** The heads share the same work: a map shows what a head looks at, and not what it is worth.
+# - **d** The second layer is of no use, and all its heads could attend evenly at no cost.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# What does a map show: what a head reads, or what becomes of it?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Look at the table of the model that you trained, at the rows of single heads and at the rows *all*.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# If one of two people who do the same work stays at home, the work is done.
+# And if both do?
+# </details>
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+weight_and_worth = "c"
+
+# %% tags=["check"]
+checks.weight_and_worth(weight_and_worth)
+
+# %% [markdown]
+# ### Further
+#
+# These are small experiments without a check.
 #
 # 1. *(easy, 10 minutes)* In place of the first digit, make the second one wrong under teacher forcing. What happens to the third? Which carry does it need?
 # 2. *(easy, 10 minutes)* How many bytes does the cache of the addition model hold after it has written a sum, for a batch of 100? Work it out on paper, then ask `num_bytes`.
-# 3. *(medium, 20 minutes)* Write `turn_by_hand` with sines and cosines in place of complex numbers, and check it against `RotaryEncoding`.
-# 4. *(medium, 20 minutes)* Write causal linear attention as a loop that keeps a state of shape $[d, d]$ and a sum of shape $[d]$, and check it against `linear_attention(..., causal=True)`.
-# 5. *(hard, 40 minutes)* Train the windowed model of the last comparison with four layers. How far can a digit travel through them, and does the model learn to reverse?
+# 3. *(medium, 20 minutes)* Write causal linear attention as a loop that keeps a state of shape $[d, d]$ and a sum of shape $[d]$, and check it against `linear_attention(..., causal=True)`.
+# 4. *(hard, 40 minutes)* Train the windowed model of the last comparison with four layers. How far can a digit travel through them, and does the model learn to reverse?
 #
 # <a id="Sources"></a>
 # ## Sources
