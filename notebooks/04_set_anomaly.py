@@ -365,6 +365,7 @@ plotting.show(
             if "interval_95" in result
         },
         xlabel="share of test sets whose odd one is found (95 % interval; a tick for each seed)",
+        ylabel="method",
         runs={name: methods[name]["of_each_run"] for name in set_anomaly_digits.NETWORKS},
     ),
     alt="Accuracy of three methods with intervals. The cosine rule lies clearly below; "
@@ -830,13 +831,14 @@ kinds = {
 plotting.show(
     plotting.intervals(
         {
-            "held out: " + ", ".join(map(str, choice["held_out"])): {
+            ", ".join(map(str, choice["held_out"])): {
                 label: (choice[kind]["accuracy"], *choice[kind]["interval_95"])
                 for kind, label in kinds.items()
             }
             for choice in unseen
         },
         xlabel="accuracy on sets of the held-out digits (95 % interval)",
+        ylabel="digits held out",
         reference=(1 / order_shortcut.SET_SIZE, "guessing"),
     ),
     alt="Accuracy on sets of held-out digits for three choices of them. The Transformer "

@@ -14,6 +14,7 @@ def intervals(
     rows: Mapping[str, Mapping[str, tuple[float, float, float]]],
     *,
     xlabel: str,
+    ylabel: str,
     runs: Mapping[str, Sequence[float]] | None = None,
     reference: tuple[float, str] | None = None,
 ) -> Figure:
@@ -23,6 +24,7 @@ def intervals(
         rows: by name, from top to bottom, and then by what the dot stands for: value, lower and upper bound. Where
             there is one kind of dot only, its name may be empty: there is no legend then.
         xlabel: what the numbers are, with their unit.
+        ylabel: what the rows are.
         runs: by row, the single runs that a number is the mean of, drawn as small ticks.
         reference: a number and its name, drawn as a dashed line.
     """
@@ -47,7 +49,7 @@ def intervals(
         axes.axvline(reference[0], color="grey", linestyle="--", linewidth=1, label=reference[1])
     axes.set_yticks(range(len(rows)), list(rows))
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlabel(xlabel)
+    axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.grid(True, axis="x", alpha=0.4)
     if with_legend:
         figure.legend(loc="outside lower center", ncols=2)

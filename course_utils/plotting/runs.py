@@ -46,11 +46,10 @@ def panels_over_runs(
             heights, name = reference
             heights = np.broadcast_to(as_array(heights), x.shape)
             axes.plot(x, heights, color="grey", linewidth=1.2, drawstyle="steps-mid", label=name, zorder=1)
-        axes.set(xlabel=xlabel, title=title, xscale=xscale)
+        axes.set(xlabel=xlabel, ylabel=ylabel, title=title, xscale=xscale)
         axes.grid(True, alpha=0.4)
         if xscale == "linear":
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    grid[0].set_ylabel(ylabel)
     if ylim is not None:
         grid[0].set_ylim(*ylim)
     named = {}

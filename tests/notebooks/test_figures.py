@@ -74,7 +74,10 @@ DRAWN: dict[str, Callable[[], Figure]] = {
         {"layer 1": (MATRIX[0], MATRIX[1]), "layer 2": (MATRIX[2], MATRIX[3])}, xlabel="weight", ylabel="accuracy lost"
     ),
     "intervals": lambda: plotting.intervals(
-        {"rule": {"": (0.7, 0.65, 0.74)}, "model": {"": (0.9, 0.85, 0.92)}}, xlabel="accuracy", runs={"rule": [0.68]}
+        {"rule": {"": (0.7, 0.65, 0.74)}, "model": {"": (0.9, 0.85, 0.92)}},
+        xlabel="accuracy",
+        ylabel="method",
+        runs={"rule": [0.68]},
     ),
 }
 
@@ -115,7 +118,7 @@ def test_figure_is_the_same_to_the_byte(name):
 def test_lost_label_is_found(name, side):
     damaged = DRAWN[name]()
     labelled = [axes for axes in damaged.axes if getattr(axes, f"get_{side}label")()]
-    assert labelled or (name, side) in {("bars", "x"), ("intervals", "y")}  # which have the names of their rows there
+    assert labelled or (name, side) == ("bars", "x")  # the bars have their names below them
     for axes in labelled:
         getattr(axes, f"set_{side}label")("")
         assert changes(damaged, DRAWN[name]())
