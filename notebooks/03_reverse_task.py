@@ -522,8 +522,228 @@ record("bilstm_acc", again["accuracy"])
 # - A checkpoint holds weights and hyper-parameters, and is loaded without running any code in it.
 # - The attention of the trained model lies on the anti-diagonal, and what is off it follows the similarity of positions.
 # - Recurrent networks learn to reverse far more slowly than attention; a one-directional one cannot, because it has not seen half the answers.
-#
+
+# %% [markdown]
 # ## Exercises
+#
+# Each exercise has a check below it, which runs your answer on small and large inputs.
+# If something is wrong, the check shows the smallest input that shows it, and names the mistake if it knows it.
+# Hints and solutions are folded; open a hint at a time, and the solution last.
+
+# %%
+from course_utils import checks
+
+# %% tags=["course-only"]
+checks.keep_progress(False)  # the answers here are the course's own
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 3.1: The loss of a digit
+#
+# *(easy, 10 minutes)*
+# Write `my_loss(logits, targets)`, the mean cross-entropy of a digit, in nats, as a tensor without axes.
+# `logits` is $[B, T, C]$, and `targets` holds the right digits, $[B, T]$, as the data set gives them.
+# You may use PyTorch's functions.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# The cross-entropy is minus the logarithm of the probability that the model gives to the right digit.
+# Here it is averaged over the batch and over positions.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# `F.cross_entropy` wants the classes on axis 1, or a table $[N, C]$ of logits with a list $[N]$ of targets.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# `flatten(0, 1)` makes one long list of all positions of all sequences.
+# The softmax is inside `F.cross_entropy`.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_loss(logits, targets):
+    """Mean cross-entropy of a digit, from logits [B, T, C] and targets [B, T]."""
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+# %% tags=["check"]
+checks.token_loss(my_loss)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 3.2: Reading an attention map
+#
+# *(medium, 10 minutes)*
+# Write `my_mirrored_weight(attention)`, the mean weight that a query gives to its mirrored position.
+# `attention` is $[\ldots, T, T]$, with queries in the rows; the result is one number, the mean over everything.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Mark in a 4 by 4 map the four entries that count.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Query $p$ looks at key $T - 1 - p$.
+# If you reverse the order of the keys, these entries lie on the main diagonal.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# `diagonal(dim1=-2, dim2=-1)` takes the main diagonal of the last two axes.
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_mirrored_weight(attention):
+    """Mean weight on the anti-diagonal of maps [..., T, T]."""
+    return attention.flip(-1).diagonal(dim1=-2, dim2=-1).mean().item()
+
+
+# %% tags=["check"]
+checks.weight_on_mirrored(my_mirrored_weight)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 3.3: Clipping the gradient
+#
+# *(medium, 15 minutes)*
+# Write `my_clip(gradients, limit)`, which returns a list of clipped gradients and leaves the given ones as they are.
+# `gradients` is a list of tensors of any shapes, one for each parameter.
+# If the norm of all their numbers together exceeds the limit, all are scaled down by one factor so that it equals the limit.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Think of all gradients as one long vector.
+# What is its length?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# The square of its length is the sum of all squares, over all tensors.
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# The factor is `limit / length`, and never more than 1.
+# What becomes of your factor if all gradients are 0?
+# </details>
+
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+def my_clip(gradients, limit):
+    """The gradients, scaled by one factor so that their common norm is at most the limit."""
+    length = torch.sqrt(sum(gradient.square().sum() for gradient in gradients))
+    factor = limit / length if length > limit else 1.0
+    return [gradient * factor for gradient in gradients]
+
+
+# %% tags=["check"]
+checks.clip_by_norm(my_clip)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 3.4: Digits right and sequences right
+#
+# *(easy, 5 minutes)*
+# The accuracy of this notebook counts digits.
+# Suppose that a model gets 99 % of the digits right, each independently of the others.
+# What share of the sequences of 16 digits is right as a whole, as a number between 0 and 1?
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# A sequence is right if its first digit is right, and its second, and so on.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# What is the probability that two independent digits are both right?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# Sixteen factors, all the same.
+# </details>
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+whole_sequences = 0.99**16
+
+# %% tags=["check"]
+checks.whole_sequences(whole_sequences)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 3.5: What cannot be known yet
+#
+# *(medium, 10 minutes)*
+# A network reads a sequence of 15 random digits from left to right, of 5 kinds, and answers at each position with the reversed sequence's digit there.
+# When it answers at a position, it has read the digit at that position, and those before it.
+# What share of the digits can it have right at best, on average?
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# The formula of *A ceiling that has nothing to do with memory* is for even lengths.
+# What changes for odd ones?
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# Number the positions from 0 to 14.
+# For which of them has the answer been read?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# The others are guessed, and a guess among 5 digits is right once in 5 times.
+# </details>
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+one_direction_ceiling = (8 + 7 / 5) / 15
+
+# %% tags=["check"]
+checks.one_direction_ceiling(one_direction_ceiling)
+
+# %% [markdown] tags=["exercise"]
+# ### Exercise 3.6: Right, and not looking only there
+#
+# *(medium, 5 minutes)*
+# The loaded model makes next to no mistakes, and yet a query gives a good part of its weight to other places than the mirrored one.
+# How do the two go together?
+#
+# - **a** The weight on the mirrored position is the probability of being right, so that the model is often wrong.
+# - **b** The model reads the answer elsewhere, by a way that the map does not show.
+# - **c** The rest of the weight is lost to padding, which the map includes.
+# - **d** The right digit only has to have the largest share of the sum, and the output network picks it out.
+
+# %% [markdown] tags=["hint"]
+# <details><summary>Hint 1: where to look</summary>
+#
+# Compare the two recorded numbers: how much weight lies on the mirrored position, and how often it is the largest.
+# </details>
+#
+# <details><summary>Hint 2: how to go about it</summary>
+#
+# How many layers and heads has this model, and so how many ways from one position to another?
+# </details>
+#
+# <details><summary>Hint 3: almost there</summary>
+#
+# If the largest part of a mixture says "7", the output network need not be told more.
+# </details>
+
+# %% tags=["solution"] jupyter={"source_hidden": true}
+spread_weight = "d"
+
+# %% tags=["check"]
+checks.spread_weight(spread_weight)
+
+# %% [markdown]
+# ### Further
+#
+# These are small experiments without a check.
 #
 # 1. *(easy, 5 minutes)* Draw the attention map of `trained` beside that of `model`. Do two models that are both right look alike?
 # 2. *(easy, 10 minutes)* Train with `dropout=0.3` (pass it to `train_reverse`). Does the model still reach 100 %?
