@@ -811,7 +811,7 @@ record(
 #
 # Each exercise has a check below it, which runs your answer on small and large inputs.
 # If something is wrong, the check shows the smallest input that shows it, and names the mistake if it knows it.
-# Hints and solutions are folded; open a hint at a time, and the solution last.
+# The hints are folded: open one at a time, and only when you are stuck.
 
 # %%
 from course_utils import checks
