@@ -923,7 +923,7 @@ checks.keep_progress(False)  # the answers here are the course's own
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_scores(q, k):
     """Scaled scores [..., Tq, Tk] of queries [..., Tq, d_k] with keys [..., Tk, d_k]."""
     return q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
@@ -960,7 +960,7 @@ checks.attention_scores(my_scores)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_weights(scores):
     """Weights [..., Tq, Tk]: positive, and each query's sum to 1."""
     powers = (scores - scores.amax(dim=-1, keepdim=True)).exp()
@@ -997,7 +997,7 @@ checks.attention_weights(my_weights)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_masked_weights(scores, mask):
     """Weights [..., Tq, Tk], 0 where the mask is False; each query's sum to 1."""
     return scores.masked_fill(~mask, float("-inf")).softmax(dim=-1)
@@ -1032,7 +1032,7 @@ checks.masked_weights(my_masked_weights)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_padding_mask(lengths, max_len):
     """Boolean [B, max_len]: True where a real token stands."""
     return torch.arange(max_len) < lengths[:, None]
@@ -1066,7 +1066,7 @@ checks.padding_mask(my_padding_mask)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_causal_mask(length):
     """Boolean [length, length]: True on and below the diagonal."""
     return torch.ones(length, length, dtype=torch.bool).tril()
@@ -1101,7 +1101,7 @@ checks.causal_mask(my_causal_mask)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_attention(q, k, v, mask):
     """Values [..., Tq, d_v]; zeros for a query that may attend to nothing."""
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
@@ -1141,7 +1141,7 @@ checks.attend(my_attention)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_split(x, num_heads):
     """Heads [B, H, T, D/H] of tokens [B, T, D]."""
     batch, length, width = x.shape
@@ -1176,7 +1176,7 @@ checks.split_heads(my_split)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_merge(heads):
     """Tokens [B, T, D] of heads [B, H, T, D/H]."""
     return heads.transpose(1, 2).flatten(2)
@@ -1210,7 +1210,7 @@ checks.merge_heads(my_merge)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_order_change(layer, x, order):
     """Largest absolute difference between layer(shuffled x) and the shuffled layer(x)."""
     return (layer(x[order]) - layer(x)[order]).abs().max().item()
@@ -1245,7 +1245,7 @@ checks.order_change(my_order_change)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_entropy(weights):
     """Entropy [..., Tq] in nats of rows of weights [..., Tq, Tk]."""
     logarithms = torch.where(weights > 0, weights, 1.0).log()
@@ -1279,7 +1279,7 @@ checks.entropy(my_entropy)
 # Twice as many queries, and each of them has twice as many weights.
 # </details>
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 weights_memory = 1 * 8 * 8192**2 * 4 / 1024**2
 
 # %% tags=["check"]
@@ -1309,7 +1309,7 @@ checks.weights_memory(weights_memory)
 # With $p = 1$ the factor would be 8, and with $p = 2$ it would be 64.
 # </details>
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 eightfold_length = 8 ** fits["time (ms)"][FUSED]
 
 # %% tags=["check"]
@@ -1344,7 +1344,7 @@ checks.eightfold_length(eightfold_length, power=fits["time (ms)"][FUSED])
 # Look at its norm at the right end of the figure.
 # </details>
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 why_scale = "c"
 
 # %% tags=["check"]

@@ -1080,7 +1080,7 @@ checks.keep_progress(False)  # the answers here are the course's own
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_layer_norm(x, gamma, beta, epsilon):
     """Layer norm of tokens [..., D] with scale gamma [D] and shift beta [D]."""
     mean = x.mean(dim=-1, keepdim=True)
@@ -1117,7 +1117,7 @@ checks.layer_norm(my_layer_norm)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_step(x, part, norm, norm_first):
     """One step of a block, [..., T, D] to [..., T, D], as post-norm or pre-norm."""
     if norm_first:
@@ -1156,7 +1156,7 @@ checks.residual_step(my_step)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_sinusoids(length, width):
     """Positional encoding [length, width] of the positions 0 to length - 1."""
     positions = torch.arange(length)[:, None]  # [T, 1]
@@ -1198,7 +1198,7 @@ checks.sinusoids(my_sinusoids)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_rotation(offset, width):
     """The matrix [width, width] that moves each encoding by `offset` positions."""
     angles = offset / 10000 ** (torch.arange(0, width, 2) / width)  # [D / 2]
@@ -1236,7 +1236,7 @@ checks.rotation(my_rotation)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_factor(step, warmup, max_iters):
     """Factor on the learning rate after `step` optimizer steps, between 0 and 1."""
     if step >= max_iters:
@@ -1274,7 +1274,7 @@ checks.warmup_factor(my_factor)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_count(width, hidden):
     """Number of parameters of an encoder block."""
     attention = 4 * (width * width + width)  # queries, keys, values and the output
@@ -1315,7 +1315,7 @@ checks.block_parameters(my_count)
 # Which value is that in the first one?
 # </details>
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 stepped_each_epoch = "b"
 
 # %% tags=["check"]
@@ -1349,7 +1349,7 @@ checks.stepped_each_epoch(stepped_each_epoch)
 # Find one panel that speaks against each of the statements that you doubt.
 # </details>
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 when_warmup_matters = "d"
 
 # %% tags=["check"]

@@ -563,7 +563,7 @@ checks.keep_progress(False)  # the answers here are the course's own
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_loss(logits, targets):
     """Mean cross-entropy of a digit, from logits [B, T, C] and targets [B, T]."""
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
@@ -597,7 +597,7 @@ checks.token_loss(my_loss)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_mirrored_weight(attention):
     """Mean weight on the anti-diagonal of maps [..., T, T]."""
     return attention.flip(-1).diagonal(dim1=-2, dim2=-1).mean().item()
@@ -633,7 +633,7 @@ checks.weight_on_mirrored(my_mirrored_weight)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_clip(gradients, limit):
     """The gradients, scaled by one factor so that their common norm is at most the limit."""
     length = torch.sqrt(sum(gradient.square().sum() for gradient in gradients))
@@ -668,7 +668,7 @@ checks.clip_by_norm(my_clip)
 # Sixteen factors, all the same.
 # </details>
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 whole_sequences = 0.99**16
 
 # %% tags=["check"]
@@ -700,7 +700,7 @@ checks.whole_sequences(whole_sequences)
 # The others are guessed, and a guess among 5 digits is right once in 5 times.
 # </details>
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 one_direction_ceiling = (8 + 7 / 5) / 15
 
 # %% tags=["check"]
@@ -734,7 +734,7 @@ checks.one_direction_ceiling(one_direction_ceiling)
 # If the largest part of a mixture says "7", the output network need not be told more.
 # </details>
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 spread_weight = "d"
 
 # %% tags=["check"]

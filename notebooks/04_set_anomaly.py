@@ -933,7 +933,7 @@ checks.keep_progress(False)  # the answers here are the course's own
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_odd_loss(scores, positions):
     """Mean of -log p of the odd one, from scores [B, T] and positions [B]."""
     return F.cross_entropy(scores, positions)
@@ -969,7 +969,7 @@ checks.odd_one_loss(my_odd_loss)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_odd_one(sets, centre):
     """Position [N] of the image of each set [N, T, D] that is least similar to the others."""
     direction = F.normalize(sets - centre, dim=-1)
@@ -1008,7 +1008,7 @@ checks.least_similar(my_odd_one)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_set_mean(x, token_mask):
     """Mean [B, D] over the real images of sets [B, T, D]; zeros for an empty set."""
     total = x.masked_fill(~token_mask[..., None], 0.0).sum(dim=1)
@@ -1041,7 +1041,7 @@ checks.set_mean(my_set_mean)
 # The unit is nats, so the logarithm is the natural one, `math.log`.
 # </details>
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 import math
 
 guessing_loss = -math.log(1 / 10)
@@ -1079,7 +1079,7 @@ checks.guessing_loss(guessing_loss)
 # What is it not given, and what does that make impossible for it?
 # </details>
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 learned_the_place = "b"
 
 # %% tags=["check"]

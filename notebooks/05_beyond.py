@@ -844,7 +844,7 @@ checks.keep_progress(False)  # the answers here are the course's own
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_decoder_input(target, start):
     """The start token, then the target [B, T] without its last token: [B, T]."""
     first = torch.full_like(target[:, :1], start)
@@ -880,7 +880,7 @@ checks.shifted_target(my_decoder_input)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_top_k(logits, k, temperature):
     """Probabilities [..., C] of the k best tokens; 0 for the others."""
     threshold = logits.topk(k, dim=-1).values[..., -1:]
@@ -917,7 +917,7 @@ checks.top_k_probabilities(my_top_k)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_cached_step(q, k, v, keys, values):
     """Output [B, H, 1, d] of the new token, and keys and values [B, H, T + 1, d]."""
     keys = torch.cat([keys, k], dim=-2)
@@ -954,7 +954,7 @@ checks.cached_attention(my_cached_step)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_rotary(x, first):
     """x [..., T, d] with each pair of numbers turned by its position."""
     length, width = x.shape[-2:]
@@ -996,7 +996,7 @@ checks.rotary(my_rotary)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_linear_attention(q, k, v):
     """Attention [..., Tq, d_v] whose cost grows with the length, not with its square."""
     q, k = F.elu(q) + 1, F.elu(k) + 1
@@ -1032,7 +1032,7 @@ checks.linear_attention(my_linear_attention)
 # </details>
 
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 def my_window_mask(length, reach):
     """Boolean [length, length]: True where query and key are at most `reach` apart."""
     places = torch.arange(length)
@@ -1065,7 +1065,7 @@ checks.window_mask(my_window_mask)
 # One MiB is $1024^2$ bytes.
 # </details>
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 cache_memory = 2 * 24 * 16 * 64 * 4096 * 2 / 1024**2
 
 # %% tags=["check"]
@@ -1100,7 +1100,7 @@ checks.cache_memory(cache_memory)
 # And if both do?
 # </details>
 
-# %% tags=["solution"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["solution"]
 weight_and_worth = "c"
 
 # %% tags=["check"]
