@@ -104,6 +104,9 @@ def _lighten(app, error: Exception | None) -> None:
     """Leave out what no page needs: icons that are not shown, styles that are not used, source maps, templates."""
     if error is not None or app.builder.format != "html":
         return
+    for path in Path(app.outdir).glob("notebooks/*.html"):  # what is folded is called what stands on it
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace('<summary aria-label="Toggle hidden content">', "<summary>"), encoding="utf-8")
     icons.keep_used(Path(app.outdir))
     styles.keep_used(Path(app.outdir))
     static = Path(app.outdir) / "_static"
