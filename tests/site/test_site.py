@@ -187,8 +187,9 @@ def test_paper_shows_code_and_figures_whole(chromium, site):
             " || one.getBoundingClientRect().right > innerWidth + 1)).map((one) => one.outerHTML.slice(0, 120))"
         )
         assert cut == [], path.name
-        kept = page.locator("article img:visible").evaluate_all(
-            "(all) => all.map((one) => getComputedStyle(one).breakInside)"
+        kept = page.evaluate(
+            "[...document.querySelectorAll('article img, article .piece')].filter((one) => one.offsetParent)"
+            ".map((one) => getComputedStyle(one).breakInside)"
         )
         assert set(kept) == {"avoid"}
         assert not page.locator(".bd-sidebar-primary").first.is_visible()
