@@ -60,21 +60,32 @@ def cells_of(path: Path) -> list[Cell]:
 
 def needed(cells: Sequence[Cell]) -> list[Cell]:
     """The cells with checks, and those before them that bind or change a name which they need, in order."""
+    imported = frozenset().union(*(_imported(cell) for cell in cells))
     chosen: set[int] = set()
     for place, cell in enumerate(cells):
         if not cell.exercises:
             continue
         own, wanted = {place}, set(cell.names.used)
-        while more := [earlier for earlier in range(place) if earlier not in own and _gives(cells[earlier], wanted)]:
+        while more := [
+            earlier for earlier in range(place) if earlier not in own and _gives(cells[earlier], wanted, imported)
+        ]:
             own.update(more)
             wanted.update(*(cells[earlier].names.used for earlier in more))
         chosen |= own
     return [cells[place] for place in sorted(chosen)]
 
 
-def _gives(cell: Cell, wanted: set[str]) -> bool:
-    """Whether a cell binds or changes one of some names."""
-    return cell.tree is not None and bool((cell.names.bound | cell.names.changed) & (wanted | {"*"}))
+def _gives(cell: Cell, wanted: set[str], imported: frozenset[str]) -> bool:
+    """Whether a cell binds one of some names, or changes one; a call of a module's function changes no module."""
+    given = cell.names.bound | (cell.names.changed - imported)
+    return cell.tree is not None and bool(given & (wanted | {"*"}))
+
+
+def _imported(cell: Cell) -> set[str]:
+    """The names that a cell imports."""
+    nodes = ast.walk(cell.tree) if cell.tree is not None else ()
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    return {(alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names}
 
 
 def _codes_of_json(text: str) -> list[str]:

@@ -332,3 +332,10 @@ def test_a_copy_that_takes_too_long_in_all_keeps_what_it_has(tmp_path):
     marks, problem = grade_notebook(path, Limits(seconds=60.0, cell_seconds=600.0))
     assert marks[SCORES] == Mark("passed")
     assert problem == "out of time: took longer than 60 s, in cell 4"
+
+
+def test_a_call_of_a_modules_function_is_needed_by_no_answer(tmp_path):
+    path = tmp_path / "copy.py"
+    cells = ["import torch", "torch.manual_seed(0)", "x = torch.ones(2)", "x.add_(1)", "y = 2\nchecks.entropy(x)"]
+    path.write_text("".join(f"# %%\n{cell}\n\n" for cell in cells))
+    assert [cell.code for cell in needed(cells_of(path))] == [cells[0], *cells[2:]]

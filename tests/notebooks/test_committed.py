@@ -120,12 +120,13 @@ def breaks_figures(notebook: NotebookNode) -> list[str]:
 
 
 def breaks_labels(notebook: NotebookNode) -> list[str]:
-    """Curves and bars say what they measure on y; one x axis may serve several panels."""
+    """Curves and bars say what they measure on y; one x axis may serve several panels, and those with titles one y."""
     found = []
     for place, output in outputs(notebook):
         figure = output.get("data", {}).get(FIGURE, {"axes": []})
         drawn = [axes for axes in figure["axes"] if "lines" in axes or "bars" in axes]
-        if drawn and not all(axes.get("ylabel") for axes in drawn):
+        shared = len(drawn) > 1 and all(axes.get("title") for axes in drawn)
+        if drawn and not (any if shared else all)(axes.get("ylabel") for axes in drawn):
             found.append(f"{place}: the figure has an axis y without a label")
         if any("lines" in axes for axes in drawn) and not any(axes.get("xlabel") for axes in drawn):
             found.append(f"{place}: the figure has no label on x")
