@@ -338,4 +338,4 @@ def test_a_call_of_a_modules_function_is_needed_by_no_answer(tmp_path):
     path = tmp_path / "copy.py"
     cells = ["import torch", "torch.manual_seed(0)", "x = torch.ones(2)", "x.add_(1)", "y = 2\nchecks.entropy(x)"]
     path.write_text("".join(f"# %%\n{cell}\n\n" for cell in cells))
-    assert [cell.code for cell in needed(cells_of(path))] == [cells[0], *cells[2:]]
+    assert [cell.code.strip() for cell in needed(cells_of(path))] == [cells[0], *cells[2:]]
