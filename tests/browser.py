@@ -24,7 +24,10 @@ def chromium():
     if path is None:
         pytest.skip("no Chromium on the path; install one (Debian: apt install chromium) or name it in CHROMIUM")
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(_QUIET))
+        try:
+            browser = playwright.chromium.launch(executable_path=path, args=list(_QUIET))
+        except api.Error as error:
+            pytest.skip(f"{path} does not start here: {error.message.splitlines()[0]}")
         yield browser
         browser.close()
 
