@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import colormaps
-from pages import random_maps, run_javascript
+from piece_pages import random_maps, run_javascript
 
 from course_utils.figure_description import MIME_TYPE
 from course_utils.interactive import attention_explorer, show

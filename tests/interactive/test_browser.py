@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from browser import WIDTHS, axe_core, opened, serious_findings
-from pages import digit_sets, page_of, random_maps, reverse_piece, saved_reverse_model
+from piece_pages import digit_sets, page_of, random_maps, reverse_piece, saved_reverse_model
 
 from course_utils.interactive import attention_explorer, odd_one_out_game, warmup_schedule
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from pages import reverse_piece, run_javascript, saved_reverse_model
+from piece_pages import reverse_piece, run_javascript, saved_reverse_model
 
 from course_utils.figure_description import MIME_TYPE
 from course_utils.interactive import reverse_live

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from pages import digit_sets
+from piece_pages import digit_sets
 from PIL import Image
 
 from course_utils.figure_description import MIME_TYPE

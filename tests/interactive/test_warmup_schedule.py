@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from pages import run_javascript
+from piece_pages import run_javascript
 
 from course_utils.figure_description import MIME_TYPE
 from course_utils.interactive import warmup_schedule
