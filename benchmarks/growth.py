@@ -33,9 +33,11 @@ before, begun = held(), time.perf_counter()
 data = SetAnomalyDataset(features, labels, 10, train=True)
 opening, after_opening = time.perf_counter() - begun, held()
 odd = torch.randint(images, (300, 64), generator=torch.Generator().manual_seed(1)).tolist()
-[data.__getitems__(indices) for indices in odd[:20]]
+for indices in odd[:20]:
+    data.__getitems__(indices)
 begun = time.perf_counter()
-[data.__getitems__(indices) for indices in odd]
+for indices in odd:
+    data.__getitems__(indices)
 batch = (time.perf_counter() - begun) / len(odd)
 after = held()
 print(json.dumps({"images": images, "opening": opening, "batch": batch, "index": after_opening[1] - before[1],
