@@ -14,6 +14,7 @@ from benchmarks.page import write
 
 ROOT = Path(__file__).resolve().parents[2]
 FACTS = {"what": "ours", "against": "theirs", "size": "T = 4", "threads": 1, "x": 4.0}
+PROGRAM = "import json, scaling; print(scaling.text(json.loads(scaling.RESULTS.read_text())), end='')"
 MADE = {
     "command": "python -m benchmarks",
     "processor": "2 cores, x",
@@ -81,6 +82,13 @@ def test_the_committed_page_is_of_the_committed_numbers(tmp_path):
     }
     write(tmp_path, rows, [Growth(**growth) for growth in results["growth"]], results["made"])
     assert (tmp_path / "README.md").read_text() == (ROOT / "benchmarks" / "README.md").read_text()
+
+
+def test_the_page_on_scaling_is_of_the_committed_numbers():
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=ROOT / "docs", capture_output=True, text=True, check=True
+    )
+    assert done.stdout == (ROOT / "docs" / "scaling.md").read_text()
 
 
 def test_an_unknown_name_is_refused():
