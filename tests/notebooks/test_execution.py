@@ -52,7 +52,7 @@ def test_notebook_trains_where_its_checkpoint_is_absent(notebook, tmp_path, monk
 
 @pytest.mark.slow
 def test_outputs_come_again(tmp_path):
-    """The regression test of the outputs, `pytest --nbval`, called from elsewhere; `make nbval` calls it at the root."""
+    """The regression test of the outputs, `pytest --nbval`, called from elsewhere; `make nbval` does it at the root."""
     command = [sys.executable, "-m", "pytest", "--nbval", os.path.relpath(ROOT / "notebooks", tmp_path), "-q"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
