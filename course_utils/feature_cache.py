@@ -36,6 +36,7 @@ from course_utils.work_progress import shown_work
 CHUNK = 256  # images; a multiple of the batches, which are then the same wherever an extraction begins
 _SECONDS_TO_WAIT_FOR_OTHERS = 24 * 3600.0
 _SECONDS_BETWEEN_LOOKS = 0.25
+_ATTEMPTS = 20  # to write a chunk into a folder that other processes remove
 
 
 @dataclass(frozen=True)
@@ -364,8 +365,21 @@ def _single_threads(device: str, workers: int | None) -> Iterator[ThreadPoolExec
 
 
 def _write_chunk(path: Path, features: np.ndarray) -> None:
-    """Write a chunk so that it appears whole or not at all; other processes may be writing the same one."""
-    path.parent.mkdir(parents=True, exist_ok=True)  # another process may have joined all chunks and removed them
+    """Write a chunk so that it appears whole or not at all; other processes may be writing the same one.
+
+    Another process may join all chunks and remove their folder at any moment, with what is being written in it. Then
+    the chunk is written again: whoever finds the features complete removes it.
+    """
+    for _ in range(_ATTEMPTS):
+        try:
+            return _write_in_folder(path, features)
+        except FileNotFoundError:
+            continue
+    _write_in_folder(path, features)
+
+
+def _write_in_folder(path: Path, features: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     try:
         with partial.open("wb") as file:

@@ -2,6 +2,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import threading
 import time
@@ -361,3 +362,19 @@ class TestCommand:
         monkeypatch.setattr("course_utils.feature_cache.load_images", missing)
         done = self.call()
         assert (done.exit_code, done.output) == (1, "Error: CIFAR-100 is not there\n")
+
+
+def test_a_chunk_is_written_again_if_its_folder_goes_away_meanwhile(tmp_path, monkeypatch):
+    path = tmp_path / "chunks" / "0.npz"
+    fsync, removed = os.fsync, []
+
+    def remove_once(descriptor):
+        fsync(descriptor)
+        if not removed:
+            removed.append(shutil.rmtree(path.parent))
+
+    monkeypatch.setattr(feature_cache.os, "fsync", remove_once)
+    feature_cache._write_chunk(path, np.ones((2, 3), np.float32))
+    assert len(removed) == 1
+    assert np.load(path)["features"].tolist() == [[1.0] * 3] * 2
+    assert [file.name for file in path.parent.iterdir()] == ["0.npz"]
