@@ -60,7 +60,7 @@ def rows(size: str, threads: int) -> list[Row]:
                     threads=threads,
                     at_most=at_most,
                     x=length,
-                    pairs=5 if length > 1000 else 11,
+                    pairs=7 if length > 1000 else 11,
                 )
             )
     return found
