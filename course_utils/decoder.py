@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from course_utils.causal_attention import CausalAttention
 from course_utils.cross_attention import CrossAttention
+from course_utils.encoder import feed_forward
 from course_utils.key_value_cache import KeyValueCache
 
 
@@ -36,12 +37,7 @@ class DecoderBlock(nn.Module):
         self.norm_first = norm_first
         self.self_attn = CausalAttention(input_dim, input_dim, num_heads)
         self.cross_attn = CrossAttention(input_dim, input_dim, input_dim, num_heads)
-        self.linear_net = nn.Sequential(
-            nn.Linear(input_dim, dim_feedforward),
-            nn.Dropout(dropout),
-            nn.ReLU(inplace=True),
-            nn.Linear(dim_feedforward, input_dim),
-        )
+        self.linear_net = feed_forward(input_dim, dim_feedforward, dropout)
         self.norm1 = nn.LayerNorm(input_dim)
         self.norm2 = nn.LayerNorm(input_dim)
         self.norm3 = nn.LayerNorm(input_dim)

@@ -9,6 +9,11 @@ from course_utils.positions import PositionalEncoding
 __all__ = ["EncoderBlock", "PositionalEncoding", "TransformerEncoder"]
 
 
+def feed_forward(width: int, hidden: int, dropout: float = 0.0) -> nn.Sequential:
+    """The network that a block applies to each token alone, [..., width] -> [..., width] (Vaswani et al., 2017)."""
+    return nn.Sequential(nn.Linear(width, hidden), nn.Dropout(dropout), nn.ReLU(inplace=True), nn.Linear(hidden, width))
+
+
 class EncoderBlock(nn.Module):
     """Self-attention, then a feed-forward network on each token, each with a residual connection and a layer norm.
 
@@ -27,12 +32,7 @@ class EncoderBlock(nn.Module):
         super().__init__()
         self.norm_first = norm_first
         self.self_attn = MultiheadAttention(input_dim, input_dim, num_heads)
-        self.linear_net = nn.Sequential(
-            nn.Linear(input_dim, dim_feedforward),
-            nn.Dropout(dropout),
-            nn.ReLU(inplace=True),
-            nn.Linear(dim_feedforward, input_dim),
-        )
+        self.linear_net = feed_forward(input_dim, dim_feedforward, dropout)
         self.norm1 = nn.LayerNorm(input_dim)
         self.norm2 = nn.LayerNorm(input_dim)
         self.dropout = nn.Dropout(dropout)

@@ -23,7 +23,7 @@ ARROWS = {
     "heads": {"attention"},
     "causal_attention": {"attention", "heads", "key_value_cache"},
     "cross_attention": {"attention", "key_value_cache"},
-    "decoder": {"causal_attention", "cross_attention", "key_value_cache"},
+    "decoder": {"encoder", "causal_attention", "cross_attention", "key_value_cache"},
     "seq2seq": {"decoder", "encoder", "learned_positions", "schedule"},
     "addition": {"seq2seq", "training"},
     "rotary": {"attention", "heads"},

@@ -7,7 +7,6 @@ Transformers, find so for models without an encoder. Refuted if models that writ
 `python -m course_utils.experiments.addition_order` trains both ways over all seeds and writes the file beside this one.
 """
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -51,6 +50,4 @@ def measure(seeds: Sequence[int] = SEEDS) -> dict[str, list[dict]]:
 
 
 if __name__ == "__main__":
-    begun = time.monotonic()
-    committed.write(PATH, measure(), seconds=time.monotonic() - begun, seeds=SEEDS)
-    print(PATH.name)
+    committed.measure_anew(PATH, measure, seeds=SEEDS)

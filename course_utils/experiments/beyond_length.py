@@ -8,7 +8,6 @@ carry further is refuted by an accuracy beyond 16 that is no higher than with th
 one; `recorded` reads it.
 """
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -113,6 +112,4 @@ def measure(seeds: Sequence[int] = SEEDS) -> dict:
 
 
 if __name__ == "__main__":
-    begun = time.monotonic()
-    committed.write(PATH, measure(), seconds=time.monotonic() - begun, seeds=SEEDS, steps=STEPS, trained=TRAINED)
-    print(PATH.name)
+    committed.measure_anew(PATH, measure, seeds=SEEDS, steps=STEPS, trained=TRAINED)

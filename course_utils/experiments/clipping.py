@@ -7,7 +7,6 @@ network far off. Measured here on Transformers of the shift task, whose gradient
 """
 
 import itertools
-import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -55,10 +54,10 @@ def one_run(setting: str, clip: float | None, seed: int, steps: int = STEPS) -> 
     run = train_on_shift(seed=seed, clip=clip, steps=steps, **SETTINGS[setting])
     losses, norms = torch.tensor(run["losses"]), torch.tensor(run["gradient_norms"])
     return {
-        "losses": [_short(loss) for loss in losses.unfold(0, EVERY, EVERY).mean(dim=-1).tolist()],
-        "gradient_norms": [_short(norm) for norm in norms.unfold(0, EVERY, EVERY).amax(dim=-1).tolist()],
-        "final_loss": _short(losses[-20:].mean().item()),
-        "clipped": 0.0 if clip is None else _short((norms > clip).float().mean().item()),
+        "losses": [committed.short(loss) for loss in losses.unfold(0, EVERY, EVERY).mean(dim=-1).tolist()],
+        "gradient_norms": [committed.short(norm) for norm in norms.unfold(0, EVERY, EVERY).amax(dim=-1).tolist()],
+        "final_loss": committed.short(losses[-20:].mean().item()),
+        "clipped": 0.0 if clip is None else committed.short((norms > clip).float().mean().item()),
     }
 
 
@@ -73,19 +72,12 @@ def measure(workers: int = 2) -> list[dict]:
         ]
 
 
-def _short(number: float) -> float:
-    return float(f"{number:.4g}")
-
-
 if __name__ == "__main__":
-    begun = time.monotonic()
-    committed.write(
+    committed.measure_anew(
         PATH,
-        measure(),
-        seconds=time.monotonic() - begun,
+        measure,
         seeds=SEEDS,
         steps=STEPS,
         width=WIDTH,
         batch=BATCH,
     )
-    print(PATH.name)

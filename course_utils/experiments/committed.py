@@ -8,7 +8,8 @@ import json
 import os
 import platform
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,18 @@ def write(path: Path, measured: Mapping[str, Any], *, seconds: float, seeds: Seq
         **{name: version(name) for name in ("torch", "numpy")},
     }
     write_atomically(path, (_as_text({"made": made, "measured": measured}) + "\n").encode())
+
+
+def measure_anew(path: Path, measure: Callable[[], Any], *, seeds: Sequence[int] = (), **facts: Any) -> None:
+    """Measure, and write the file with the time that it took; the other arguments are those of `write`."""
+    begun = time.monotonic()
+    write(path, measure(), seconds=time.monotonic() - begun, seeds=seeds, **facts)
+    print(path.name)
+
+
+def short(number: float) -> float:
+    """A number of four significant digits, which is as many as a file of results needs."""
+    return float(f"{number:.4g}")
 
 
 def _as_text(results: Mapping[str, Any]) -> str:

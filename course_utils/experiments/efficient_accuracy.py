@@ -7,7 +7,6 @@ stands next to it. Refuted, if one expects a loss, by accuracies that are equal.
 `python -m course_utils.experiments.efficient_accuracy` measures over all seeds and writes the file beside this one.
 """
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -86,6 +85,4 @@ def measure(seeds: Sequence[int] = SEEDS) -> dict[str, dict[str, list[float]]]:
 
 
 if __name__ == "__main__":
-    begun = time.monotonic()
-    committed.write(PATH, measure(), seconds=time.monotonic() - begun, seeds=SEEDS, steps=STEPS, radius=RADIUS)
-    print(PATH.name)
+    committed.measure_anew(PATH, measure, seeds=SEEDS, steps=STEPS, radius=RADIUS)

@@ -8,7 +8,6 @@ and all else that it gives; even attention takes away only where it looks.
 `python -m course_utils.experiments.head_ablation` measures over all seeds and writes the file beside this one.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -156,6 +155,4 @@ def _rounded(results: dict) -> dict:
 
 
 if __name__ == "__main__":
-    begun = time.monotonic()
-    committed.write(PATH, measure(), seconds=time.monotonic() - begun, seeds=SEEDS, steps=STEPS)
-    print(PATH.name)
+    committed.measure_anew(PATH, measure, seeds=SEEDS, steps=STEPS)

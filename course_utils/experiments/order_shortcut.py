@@ -7,7 +7,6 @@ that is trained with the odd one at any place.
 `python -m course_utils.experiments.order_shortcut` measures all and writes the file beside this one.
 """
 
-import time
 from pathlib import Path
 
 import torch
@@ -117,6 +116,4 @@ def recorded() -> dict:
 
 
 if __name__ == "__main__":
-    begun = time.monotonic()
-    committed.write(PATH, measure(), seconds=time.monotonic() - begun, seeds=SEEDS, sets_seeds=list(SETS_SEEDS))
-    print(PATH.name)
+    committed.measure_anew(PATH, measure, seeds=SEEDS, sets_seeds=list(SETS_SEEDS))

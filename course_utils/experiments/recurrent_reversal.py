@@ -6,7 +6,6 @@ rate of a grid, is right about as often. Every network is trained on the same se
 `python -m course_utils.experiments.recurrent_reversal` measures all and writes the file beside this one.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -241,14 +240,11 @@ def _one_hot(digits: Tensor, categories: int = NUM_CATEGORIES) -> Tensor:
 
 
 if __name__ == "__main__":
-    begun = time.monotonic()
-    committed.write(
+    committed.measure_anew(
         PATH,
-        measure(),
-        seconds=time.monotonic() - begun,
+        measure,
         seeds=SEEDS,
         batch_size=BATCH_SIZE,
         rates=list(RATES),
         tested_sequences=TESTED,
     )
-    print(PATH.name)

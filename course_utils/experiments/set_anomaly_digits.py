@@ -8,7 +8,6 @@ on the validation images.
 `python -m course_utils.experiments.set_anomaly_digits` measures and writes; `recorded` reads.
 """
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -218,14 +217,11 @@ def _scores(network: nn.Module):
 
 
 if __name__ == "__main__":
-    begun = time.monotonic()
-    committed.write(
+    committed.measure_anew(
         PATH,
-        measure(),
-        seconds=time.monotonic() - begun,
+        measure,
         seeds=SEEDS,
         sets_seeds=list(SETS_SEEDS),
         steps=STEPS,
         rates=list(RATES),
     )
-    print(PATH.name)

@@ -7,7 +7,6 @@ variance of Adam's first steps, and propose RAdam. Measured here: the shift task
 """
 
 import itertools
-import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -61,11 +60,11 @@ def one_run(arm: str, depth: int, rate: float, seed: int, steps: int = STEPS) ->
     run = train_on_shift(depth=depth, rate=rate, seed=seed, steps=steps, **ARMS[arm])
     losses = torch.tensor(run["losses"])
     return {
-        "losses": [_short(loss) for loss in losses.unfold(0, EVERY, EVERY).mean(dim=-1).tolist()],
-        "final_loss": _short(losses[-20:].mean().item()),
-        "accuracy": _short(run["accuracy"]),
-        "similarity": _short(run["similarity"]),
-        "largest_gradient_norm": _short(max(run["gradient_norms"])),
+        "losses": [committed.short(loss) for loss in losses.unfold(0, EVERY, EVERY).mean(dim=-1).tolist()],
+        "final_loss": committed.short(losses[-20:].mean().item()),
+        "accuracy": committed.short(run["accuracy"]),
+        "similarity": committed.short(run["similarity"]),
+        "largest_gradient_norm": committed.short(max(run["gradient_norms"])),
     }
 
 
@@ -93,20 +92,13 @@ def measure(workers: int = 2) -> list[dict]:
         ]
 
 
-def _short(number: float) -> float:
-    return float(f"{number:.4g}")
-
-
 if __name__ == "__main__":
-    begun = time.monotonic()
-    committed.write(
+    committed.measure_anew(
         PATH,
-        measure(),
-        seconds=time.monotonic() - begun,
+        measure,
         seeds=SEEDS,
         steps=STEPS,
         warmup=WARMUP,
         width=WIDTH,
         batch=BATCH,
     )
-    print(PATH.name)
